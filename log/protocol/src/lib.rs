@@ -1,0 +1,17 @@
+//! The wire: messages and frames of the Kafka protocol, record batches, compression and error codes, and
+//! the seam ([`Connection`]) between a client and a broker.
+//!
+//! Nothing here does I/O except [`LogSlice::read`]; nothing knows tokio.
+
+mod compression;
+mod connection;
+mod ids;
+mod log_slice;
+pub mod messages;
+pub mod record;
+
+pub use bytestring::ByteString;
+pub use compression::Compression;
+pub use connection::{Connect, ConnectFuture, Connection, ConnectionError, ResponseFuture};
+pub use ids::{LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
+pub use log_slice::{LogSlice, Records};
