@@ -1,0 +1,3 @@
+//! Whole-system tests: one binary, since linking is slow.
+
+mod tidy;
