@@ -1,1 +1,28 @@
-//! thalweg-storage
+//! The storage engine of the log: segments, indexes, recovery, retention and rounds of syncs.
+//!
+//! Synchronous, standard library only: no tokio, and no message of the protocol is known here. The seams to
+//! the world are [`Filesystem`] and [`Clock`]. The files are Kafka's byte for byte; `docs/formats/` draws them.
+#![allow(unused_variables, dead_code)]
+
+mod clock;
+mod config;
+mod directory;
+mod environment;
+mod error;
+mod filesystem;
+mod flush;
+mod log;
+mod manager;
+
+pub use clock::{Clock, SystemClock};
+pub use config::{CleanupPolicy, Durability, LogConfig, ManagerConfig, TimestampType};
+pub use directory::{DataDirectory, Holder, Identity};
+pub use environment::{DirectoryHealth, Environment};
+pub use error::{BatchProblem, Corruption, Error, Operation, TransactionProblem};
+pub use filesystem::{DirectoryEntry, DiskFilesystem, Filesystem, OpenMode, StoredFile};
+pub use flush::SyncRounds;
+pub use log::{
+    AbortedTransaction, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, Log, MarkerAppend, ReadBound,
+    ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult, VerificationGuard,
+};
+pub use manager::{LogManager, OfflineLog, SyncListener};

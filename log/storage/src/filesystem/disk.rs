@@ -1,0 +1,103 @@
+//! The real disk.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IoSlice};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{DirectoryEntry, Filesystem, OpenMode, StoredFile};
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DiskFilesystem;
+
+impl Filesystem for DiskFilesystem {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<StoredFile> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match mode {
+            OpenMode::Read => {}
+            OpenMode::Write => {
+                options.write(true);
+            }
+            OpenMode::Create => {
+                options.write(true).create(true).truncate(true);
+            }
+        }
+        Ok(StoredFile { file: Arc::new(options.open(path)?), id: 0 })
+    }
+
+    fn read_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<()> {
+        file.file.read_exact_at(out, position)
+    }
+
+    fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()> {
+        let mut parts = parts;
+        let mut position = position;
+        while !parts.is_empty() {
+            let written = write_vectored_at(&file.file, parts, position)?;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            position += written as u64;
+            IoSlice::advance_slices(&mut parts, written);
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, file: &StoredFile, len: u64) -> io::Result<()> {
+        file.file.set_len(len)
+    }
+
+    fn sync(&self, file: &StoredFile) -> io::Result<()> {
+        file.file.sync_data()
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<DirectoryEntry>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let metadata = entry.metadata()?;
+            entries.push(DirectoryEntry { name, is_directory: metadata.is_dir(), len: metadata.len() });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+}
+
+/// One `pwritev`, repeated when a signal interrupts it. (The standard library's is not stable yet.)
+fn write_vectored_at(file: &File, parts: &[IoSlice<'_>], position: u64) -> io::Result<usize> {
+    let position = libc::off_t::try_from(position).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let count = parts.len().min(libc::UIO_MAXIOV as usize) as libc::c_int;
+    loop {
+        // SAFETY: `IoSlice` is guaranteed to have the layout of `iovec`, and the buffers outlive the call.
+        let written =
+            unsafe { libc::pwritev(file.as_raw_fd(), parts.as_ptr().cast::<libc::iovec>(), count, position) };
+        if written >= 0 {
+            return Ok(written as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The seam to the disk.
+
+mod disk;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::path::Path;
+use std::sync::Arc;
+
+pub use disk::DiskFilesystem;
+
+/// A file opened through a [`Filesystem`]. Cloning shares the open file.
+#[derive(Clone, Debug)]
+pub struct StoredFile {
+    /// The open file: for reads and `sendfile` only. Whoever changes it goes through the file system, which
+    /// would otherwise not know of it.
+    pub file: Arc<File>,
+    /// What the file system knows the file by; means nothing to others.
+    pub id: u64,
+}
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    Write,
+    /// A file that is made if it is missing, and emptied if it is not; for reading and writing.
+    Create,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryEntry {
+    /// Its name; names that are not UTF-8 are none of ours and are not listed.
+    pub name: String,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+    /// A file's size in bytes.
+    pub len: u64,
+}
+
+/// What storage asks of a disk: real ([`DiskFilesystem`]), or simulated with crashes and faults
+/// ([`SimulatedFilesystem`](crate::testing::SimulatedFilesystem)).
+///
+/// Writes reach the page cache; [`sync`](Self::sync) and [`sync_directory`](Self::sync_directory) make them
+/// last. A file's name lasts only once the directory is synced.
+pub trait Filesystem: fmt::Debug + Send + Sync + 'static {
+    /// Opens or creates a file.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<StoredFile>;
+    /// Fills `out` from `position`; an end of file before that is an error.
+    fn read_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<()>;
+    /// Writes the parts one after the other from `position`. After an error any prefix may have been written.
+    fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()>;
+    /// Cuts the file to `len` bytes, or extends it with zeros.
+    fn set_len(&self, file: &StoredFile, len: u64) -> io::Result<()>;
+    /// Makes the file's contents last (`fdatasync`).
+    fn sync(&self, file: &StoredFile) -> io::Result<()>;
+    /// Makes the names in a directory last: creations, renames and removals.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// Renames a file or directory, replacing a file of the new name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file, or an empty directory.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes a directory whose parent exists.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// Lists a directory, sorted by name.
+    fn list(&self, path: &Path) -> io::Result<Vec<DirectoryEntry>>;
+}
