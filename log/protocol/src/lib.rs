@@ -8,10 +8,12 @@ mod connection;
 mod ids;
 mod log_slice;
 pub mod messages;
+mod partition_hash;
 pub mod record;
 
 pub use bytestring::ByteString;
-pub use compression::Compression;
+pub use compression::{Compression, Compressor, Scratch};
 pub use connection::{Connect, ConnectFuture, Connection, ConnectionError, ResponseFuture};
 pub use ids::{LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 pub use log_slice::{LogSlice, Records};
+pub use partition_hash::{murmur2, partition_for_key};

@@ -42,16 +42,18 @@ pub struct BatchHeader {
     pub records_count: i32,
 }
 
-const TIMESTAMP_TYPE: i16 = 1 << 3;
-const TRANSACTIONAL: i16 = 1 << 4;
-const CONTROL: i16 = 1 << 5;
-const DELETE_HORIZON: i16 = 1 << 6;
+pub(super) const TIMESTAMP_TYPE: i16 = 1 << 3;
+pub(super) const TRANSACTIONAL: i16 = 1 << 4;
+pub(super) const CONTROL: i16 = 1 << 5;
+pub(super) const DELETE_HORIZON: i16 = 1 << 6;
 
 impl BatchHeader {
     /// The size of the header in bytes.
     pub const SIZE: usize = 61;
     /// The bytes before the part that `batch_length` counts.
     pub const OVERHEAD: usize = 12;
+    /// Where the bytes begin that the checksum covers.
+    pub(super) const CHECKSUMMED: usize = 21;
 
     /// Reads the header at the start of `bytes`; checks the magic and that `batch_length` is not smaller than
     /// a header, nothing else.
@@ -109,12 +111,12 @@ impl BatchHeader {
 
     /// The offset of the batch's last record.
     pub fn last_offset(&self) -> Offset {
-        Offset(self.base_offset.0 + i64::from(self.last_offset_delta))
+        Offset(self.base_offset.0.saturating_add(i64::from(self.last_offset_delta)))
     }
 
     /// The offset after the batch's last record.
     pub fn next_offset(&self) -> Offset {
-        Offset(self.last_offset().0 + 1)
+        Offset(self.last_offset().0.saturating_add(1))
     }
 
     /// The sequence number of the last record; sequence numbers wrap from `i32::MAX` to 0.

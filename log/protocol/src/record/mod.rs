@@ -1,36 +1,26 @@
-//! Record batches, format version 2: header, view and builder.
+//! Record batches, format version 2 (KIP-98): header, view, builder and what a broker checks.
+//!
+//! A batch is read through [`RecordBatch`], a view that shares the bytes it came in, and written with
+//! [`BatchBuilder`]. A broker takes a producer's batch after [`validate`] and never rewrites it, but for the two
+//! fields that [`patch`] sets and, on some topics, its timestamps ([`stamp_append_time`]).
 
+mod batch;
+mod builder;
+mod control;
+mod error;
 mod header;
+mod iter;
+mod single;
+mod stamp;
+mod validate;
+mod varint;
 
+pub use batch::{Batches, RecordBatch};
+pub use builder::BatchBuilder;
+pub use control::{ControlRecord, TransactionMarker};
+pub use error::{RecordError, RecordErrorKind, RecordFault};
 pub use header::{BatchHeader, patch};
-
-/// Why bytes are not the record batch they claim to be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RecordError {
-    /// The bytes end before the batch does.
-    #[error("{needed} bytes are needed but {available} are there")]
-    Truncated {
-        /// How many bytes the batch claims or needs at least.
-        needed: usize,
-        /// How many there are.
-        available: usize,
-    },
-    /// A format version other than 2.
-    #[error("record format version {magic} is not supported; only version 2 is")]
-    UnsupportedMagic {
-        /// The version that was found.
-        magic: i8,
-    },
-    /// A batch length that not even a header fits in.
-    #[error("batch length {length} is smaller than a batch header")]
-    BatchLength {
-        /// The length that was found.
-        length: i32,
-    },
-    /// A compression id that no codec has.
-    #[error("compression id {id} is unknown")]
-    UnknownCompression {
-        /// The id that was found.
-        id: i8,
-    },
-}
+pub use iter::{DecodedBatch, OwnedRecordIter, RecordIter};
+pub use single::{Header, HeaderIter, Headers, OwnedHeaders, OwnedRecord, Record};
+pub use stamp::{BatchProducer, stamp_append_time, stamp_max_timestamp, stamp_producer};
+pub use validate::{ValidBatch, ValidationRules, validate};
