@@ -9,26 +9,15 @@ use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPart
 /// Every error of this crate. The broker maps each to one error code of the protocol.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The bytes are not a valid batch; nothing was appended.
+    /// The batch is malformed, too large, or not one this origin may append; nothing was appended.
+    /// [`RecordError::kind`] sorts them.
     #[error("invalid record batch: {0}")]
-    InvalidBatch(#[from] BatchProblem),
-    /// The batch is larger than the topic allows; nothing was appended.
-    #[error("a batch of {size} bytes is larger than max.message.bytes = {max}")]
-    BatchTooLarge {
-        /// The size of the batch in bytes.
-        size: usize,
-        /// The largest size allowed, in bytes.
-        max: usize,
-    },
-    /// The batch's timestamp is too far from the clock; nothing was appended.
-    #[error("timestamp {timestamp} is not between {earliest} and {latest}")]
-    TimestampOutOfRange {
-        /// The timestamp in ms since 1970.
-        timestamp: i64,
-        /// The earliest allowed now.
-        earliest: i64,
-        /// The latest allowed now.
-        latest: i64,
+    InvalidBatch(#[from] RecordError),
+    /// A record without a key for a compacted topic; nothing was appended.
+    #[error("record {index} of the batch has no key, which a compacted topic needs")]
+    KeylessRecord {
+        /// The record's place in the batch, from 0.
+        index: i32,
     },
     /// The offset lies before the log's start or after its end.
     #[error("offset {offset} is outside of [{log_start}, {log_end}]")]
@@ -231,51 +220,6 @@ impl std::fmt::Display for Operation {
     }
 }
 
-/// Why a batch was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BatchProblem {
-    /// Its bytes are malformed, its CRC or its counts are wrong.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// A leader appends exactly one batch at a time.
-    #[error("{trailing} bytes follow the batch; a partition's records must be one batch")]
-    TrailingBytes {
-        /// How many.
-        trailing: usize,
-    },
-    /// The CRC-32C does not match.
-    #[error("the CRC is {stored:#010x} but the bytes give {computed:#010x}")]
-    Crc {
-        /// What the header says.
-        stored: u32,
-        /// What the bytes give.
-        computed: u32,
-    },
-    /// The number of records does not fit the offsets.
-    #[error("{records_count} records with a last offset delta of {last_offset_delta}")]
-    Count {
-        /// The number of records in the header.
-        records_count: i32,
-        /// The last offset delta in the header.
-        last_offset_delta: i32,
-    },
-    /// Only a coordinator may append control batches.
-    #[error("a client may not append control batches")]
-    ControlFromClient,
-    /// A transactional batch must name its producer, an idempotent one its epoch and sequence.
-    #[error(
-        "producer id {producer_id}, epoch {producer_epoch} and sequence {base_sequence} do not go together"
-    )]
-    ProducerFields {
-        /// The producer id in the header.
-        producer_id: ProducerId,
-        /// The producer epoch in the header.
-        producer_epoch: ProducerEpoch,
-        /// The base sequence in the header.
-        base_sequence: i32,
-    },
-}
-
 /// How a batch and the state of its producer's transaction disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransactionProblem {
@@ -296,7 +240,7 @@ pub enum Corruption {
         /// The offset at which it should begin.
         expected: Offset,
         /// What is wrong with it.
-        problem: BatchProblem,
+        problem: RecordError,
     },
     /// Offsets are missing or come twice.
     #[error("offset {expected} is expected but {found} follows")]

@@ -18,7 +18,7 @@ pub use clock::{Clock, SystemClock};
 pub use config::{CleanupPolicy, Durability, LogConfig, ManagerConfig, TimestampType};
 pub use directory::{DataDirectory, Holder, Identity};
 pub use environment::{DirectoryHealth, Environment};
-pub use error::{BatchProblem, Corruption, Error, Operation, TransactionProblem};
+pub use error::{Corruption, Error, Operation, TransactionProblem};
 pub use filesystem::{DirectoryEntry, DiskFilesystem, Filesystem, OpenMode, StoredFile};
 pub use flush::SyncRounds;
 pub use log::{

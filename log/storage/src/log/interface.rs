@@ -77,6 +77,9 @@ pub struct MarkerAppend {
     pub result: TransactionResult,
     /// The epoch of the coordinator that decided.
     pub coordinator_epoch: i32,
+    /// Whether the coordinator has raised the producer's epoch for this marker (KIP-890): then data of the same
+    /// epoch belongs to the next transaction, which a marker that comes late must not end.
+    pub epoch_is_bumped: bool,
     /// The epoch of the leader that appends.
     pub leader_epoch: LeaderEpoch,
 }

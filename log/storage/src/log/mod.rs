@@ -5,6 +5,8 @@ mod interface;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use thalweg_protocol::record::RecordBatch;
 use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 
 use crate::config::LogConfig;
@@ -50,7 +52,7 @@ impl Log {
     /// See [`Error`]; nothing is appended then.
     pub fn append_as_leader(
         &self,
-        batch: &[u8],
+        batch: &RecordBatch,
         leader_epoch: LeaderEpoch,
         origin: AppendOrigin,
     ) -> Result<AppendInfo, Error> {
@@ -71,7 +73,7 @@ impl Log {
     /// # Errors
     /// [`Error::UnexpectedOffset`] when the first batch does not begin at the log's end; invalid batches; I/O
     /// errors.
-    pub fn append_as_follower(&self, batches: &[u8]) -> Result<FollowerAppendInfo, Error> {
+    pub fn append_as_follower(&self, batches: &Bytes) -> Result<FollowerAppendInfo, Error> {
         unimplemented!()
     }
 
