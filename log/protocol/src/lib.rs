@@ -3,8 +3,12 @@
 //!
 //! Nothing here does I/O except [`LogSlice::read`]; nothing knows tokio.
 
+pub mod bounds;
+mod codec;
 mod compression;
 mod connection;
+mod error_code;
+pub mod frame;
 mod ids;
 mod log_slice;
 pub mod messages;
@@ -12,8 +16,10 @@ mod partition_hash;
 pub mod record;
 
 pub use bytestring::ByteString;
+pub use codec::{DecodeError, EncodeError};
 pub use compression::{Compression, Compressor, Scratch};
 pub use connection::{Connect, ConnectFuture, Connection, ConnectionError, ResponseFuture};
+pub use error_code::ErrorCode;
 pub use ids::{LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 pub use log_slice::{LogSlice, Records};
 pub use partition_hash::{murmur2, partition_for_key};

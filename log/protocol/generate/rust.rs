@@ -1,0 +1,692 @@
+//! Writes the messages as Rust. The layout is left to rustfmt.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use crate::schema::{Field, Kind, Message, Struct, Type, Versions};
+
+const HEADER: &str = "// Generated from messages.txt by generate/main.rs; do not edit.\n\n";
+
+/// The files below `src/messages/`, by name.
+pub fn files(messages: &[Message]) -> BTreeMap<String, String> {
+    let mut apis: BTreeMap<i16, [Option<&Message>; 2]> = BTreeMap::new();
+    let mut records: BTreeMap<String, Vec<&Message>> = BTreeMap::new();
+    for message in messages {
+        match message.kind {
+            Kind::Request => apis.entry(api_key(message)).or_default()[0] = Some(message),
+            Kind::Response => apis.entry(api_key(message)).or_default()[1] = Some(message),
+            Kind::Key | Kind::Value => records.entry(record_module(&message.name)).or_default().push(message),
+        }
+    }
+    let apis: Vec<(i16, &Message, &Message)> = apis
+        .into_iter()
+        .map(|(key, [request, response])| match (request, response) {
+            (Some(request), Some(response)) => (key, request, response),
+            _ => panic!("API {key} lacks its request or response"),
+        })
+        .collect();
+    let mut files = BTreeMap::new();
+    for (_, request, response) in &apis {
+        let file = file(&[*request, *response], &format!("The API {}.", request.api()), "");
+        files.insert(format!("{}.rs", snake(request.api())), file);
+    }
+    for (module, messages) in &records {
+        let valued = messages.iter().any(|message| message.kind == Kind::Value);
+        let imports = if valued { RECORD_IMPORTS } else { "" };
+        let file = file(messages, &format!("The internal records {}.", list(messages)), imports);
+        files.insert(format!("records/{module}.rs"), file);
+    }
+    files.insert("mod.rs".to_owned(), api_table(&apis));
+    files.insert("records/mod.rs".to_owned(), record_table(&records));
+    files
+}
+
+const RECORD_IMPORTS: &str = "use std::ops::RangeInclusive;\n\n";
+
+fn api_key(message: &Message) -> i16 {
+    message.key.expect("a request has a key")
+}
+
+/// The key and the value of a record share a module, and so do the two messages of the consumer protocol.
+fn record_module(name: &str) -> String {
+    match name {
+        "ConsumerProtocolAssignment" | "ConsumerProtocolSubscription" => "consumer_protocol".to_owned(),
+        "ControlRecordTypeSchema" | "EndTxnMarker" => "control_record".to_owned(),
+        _ => snake(name.trim_end_matches("Key").trim_end_matches("Value")),
+    }
+}
+
+fn list(messages: &[&Message]) -> String {
+    messages.iter().map(|message| format!("`{}`", message.name)).collect::<Vec<_>>().join(" and ")
+}
+
+fn api_table(apis: &[(i16, &Message, &Message)]) -> String {
+    let mut code = HEADER.to_owned();
+    code.push_str(
+        "//! The messages of the protocol: one module for each API that brokers serve to clients, and\n",
+    );
+    code.push_str("//! [`records`] for what Kafka keeps in its internal topics.\n");
+    code.push_str("//!\n//! Fields that a version lacks have their default after decoding. Encoding refuses to drop a\n");
+    code.push_str("//! field that has another value, unless Kafka calls it ignorable.\n\n");
+    code.push_str("mod api;\npub mod records;\n\n");
+    for (_, request, _) in apis {
+        writeln!(code, "pub mod {};", snake(request.api())).expect("a string takes all");
+    }
+    code.push_str("\nuse std::fmt;\nuse std::ops::RangeInclusive;\n\npub use api::{Api, UnknownApi, WrongResponse};\n\n");
+    code.push_str(
+        "use crate::codec::{DecodeError, Decoder, EncodeError, Encoder, NEVER, Wire};\n\napi::apis! {\n",
+    );
+    for (key, request, response) in apis {
+        let Versions { first, last } = request.versions;
+        assert_eq!(request.versions, response.versions, "{}", request.name);
+        assert_eq!(request.flexible, response.flexible, "{}", request.name);
+        let stable = if request.last_version_unstable { last - 1 } else { last };
+        writeln!(
+            code,
+            "    {api} = {key}, {module}::{{{}, {}}},\n        versions {first}..={last}, stable {stable}, flexible {};",
+            request.name,
+            response.name,
+            flexible_from(request),
+            api = request.api(),
+            module = snake(request.api()),
+        )
+        .expect("a string takes all");
+    }
+    code.push_str("}\n");
+    code
+}
+
+fn record_table(records: &BTreeMap<String, Vec<&Message>>) -> String {
+    let mut code = HEADER.to_owned();
+    code.push_str(
+        "//! What Kafka keeps in its internal topics and files, and what clients hide in opaque bytes.\n",
+    );
+    code.push_str(
+        "//!\n//! Every record begins with two bytes: the version of a value, or the kind of a key.\n\n",
+    );
+    for module in records.keys() {
+        writeln!(code, "mod {module};").expect("a string takes all");
+    }
+    code.push('\n');
+    for (module, messages) in records {
+        let names: BTreeSet<&str> =
+            messages.iter().flat_map(|m| &m.structs).map(|s| s.name.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        match names.as_slice() {
+            [name] => writeln!(code, "pub use {module}::{name};"),
+            names => writeln!(code, "pub use {module}::{{{}}};", names.join(", ")),
+        }
+        .expect("a string takes all");
+    }
+    code
+}
+
+fn flexible_from(message: &Message) -> String {
+    if message.flexible.is_empty() { "NEVER".to_owned() } else { message.flexible.first.to_string() }
+}
+
+fn file(messages: &[&Message], title: &str, imports: &str) -> String {
+    let mut body = String::new();
+    // The structures so far by name, without their documentation.
+    let mut written: BTreeMap<String, String> = BTreeMap::new();
+    for message in messages {
+        let writer = Writer { message, names: names(message, &written) };
+        for s in &message.structs {
+            let name = &writer.names[&s.name];
+            let code = writer.structure(s);
+            if written.contains_key(name) {
+                continue;
+            }
+            writeln!(body, "\n/// {}\n{code}", writer.about(s)).expect("a string takes all");
+            written.insert(name.clone(), code);
+        }
+        if matches!(message.kind, Kind::Key | Kind::Value) {
+            record(message, &mut body);
+        }
+    }
+    let mut code = format!("{HEADER}//! {title}\n\n{imports}");
+    if body.contains("Bytes") && (body.contains(": Bytes") || body.contains("<Bytes>")) {
+        code.push_str("use bytes::Bytes;\n");
+    }
+    if body.contains("ByteString") {
+        code.push_str("use bytestring::ByteString;\n");
+    }
+    code.push('\n');
+    let mut codec = vec!["DecodeError", "Decoder", "EncodeError", "Encoder"];
+    codec.extend(["NEVER", "Trailing"].iter().filter(|name| body.contains(*name)));
+    codec.push("Wire");
+    for name in ["decode_key", "decode_versioned", "encode_key", "encode_versioned"] {
+        if body.contains(&format!("{name}(")) {
+            codec.push(name);
+        }
+    }
+    writeln!(code, "use crate::codec::{{{}}};", codec.join(", ")).expect("a string takes all");
+    let types: Vec<&str> = ["Records", "Uuid"]
+        .into_iter()
+        .filter(|ty| body.contains(&format!(": {ty}")) || body.contains(&format!("<{ty}>")))
+        .collect();
+    match types.as_slice() {
+        [] => {}
+        [ty] => writeln!(code, "use crate::{ty};").expect("a string takes all"),
+        types => writeln!(code, "use crate::{{{}}};", types.join(", ")).expect("a string takes all"),
+    }
+    code + &body
+}
+
+/// The Rust names of a message's structures. A response's structure that has the name of one of the request's
+/// is the same one if it reads the same, else it gets a name of its own.
+fn names(message: &Message, written: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let names = message.structs.iter().map(|s| (s.name.clone(), s.name.clone())).collect();
+    let mut writer = Writer { message, names };
+    loop {
+        // A new name changes the structures that use it, so that they may need new names themselves.
+        let differs = |s: &&Struct| {
+            let other = written.get(&writer.names[&s.name]);
+            other.is_some_and(|other| *other != writer.structure(s))
+        };
+        let Some(s) = message.structs.iter().find(differs) else {
+            return writer.names;
+        };
+        assert_eq!(message.kind, Kind::Response, "{}: two structures {}", message.name, s.name);
+        writer.names.insert(s.name.clone(), format!("Response{}", s.name));
+    }
+}
+
+/// The entry points of an internal record.
+fn record(message: &Message, out: &mut String) {
+    let name = &message.name;
+    let Versions { first, last } = message.versions;
+    let code = if message.kind == Kind::Key {
+        let kind = message.key.expect("a key has a number");
+        assert_eq!((first, last, message.flexible), (0, 0, Versions::NONE), "{name}");
+        format!(
+            "impl {name} {{
+                /// What the key begins with.
+                pub const KIND: i16 = {kind};
+
+                /// Writes the key after its kind.
+                ///
+                /// # Errors
+                /// Fails when a string is too long.
+                pub fn to_bytes(&self) -> Result<Bytes, EncodeError> {{
+                    encode_key(self, Self::KIND)
+                }}
+
+                /// Reads a key that begins with its kind.
+                ///
+                /// # Errors
+                /// Fails when the key is of another kind, or malformed.
+                pub fn from_bytes(bytes: Bytes) -> Result<Self, DecodeError> {{
+                    decode_key(bytes, Self::KIND)
+                }}
+            }}"
+        )
+    } else {
+        let flexible = flexible_from(message);
+        let trailing = if name.starts_with("ConsumerProtocol") { "Ignored" } else { "Refused" };
+        format!(
+            "impl {name} {{
+                /// The versions that can be written and read.
+                pub const VERSIONS: RangeInclusive<i16> = {first}..={last};
+
+                /// Writes the record in `version`, which comes first.
+                ///
+                /// # Errors
+                /// Fails when the version is unknown, or cannot carry what the record says.
+                pub fn to_bytes(&self, version: i16) -> Result<Bytes, EncodeError> {{
+                    encode_versioned(self, \"{name}\", version, Self::VERSIONS, {flexible})
+                }}
+
+                /// Reads a record that begins with its version.
+                ///
+                /// # Errors
+                /// Fails when the version is unknown, or the record malformed.
+                pub fn from_bytes(bytes: Bytes) -> Result<Self, DecodeError> {{
+                    decode_versioned(bytes, Self::VERSIONS, {flexible}, Trailing::{trailing})
+                }}
+            }}"
+        )
+    };
+    writeln!(out, "\n{code}").expect("a string takes all");
+}
+
+/// Writes the structures of one message.
+struct Writer<'a> {
+    message: &'a Message,
+    names: BTreeMap<String, String>,
+}
+
+impl Writer<'_> {
+    /// A structure with its implementations, but for the documentation before it.
+    fn structure(&self, s: &Struct) -> String {
+        let name = &self.names[&s.name];
+        let plain = s.fields.iter().all(|field| self.default(field) == self.type_default(field));
+        let derived = if plain { "Clone, Debug, Default, PartialEq" } else { "Clone, Debug, PartialEq" };
+        let mut code = format!("#[derive({derived})]\npub struct {name} {{\n");
+        for field in &s.fields {
+            let (ident, ty) = (ident(&field.name), self.rust_type(field));
+            code += &format!("{}pub {ident}: {ty},\n", about_field(field, s.versions));
+        }
+        code += "}\n";
+        if !plain {
+            code += &format!("\nimpl Default for {name} {{\nfn default() -> Self {{\nSelf {{\n");
+            for field in &s.fields {
+                code += &format!("{}: {},\n", ident(&field.name), self.default(field));
+            }
+            code += "}\n}\n}\n";
+        }
+        code += &format!("\nimpl Wire for {name} {{\n");
+        let element =
+            |field: &Field| matches!(&field.ty, Type::Array(_)) && field.ty.structure() == Some(&s.name);
+        if self.message.structs.iter().flat_map(|user| &user.fields).any(element) {
+            code += &self.min_size(s);
+        }
+        code += &self.decode(s);
+        code += &self.encode(s);
+        code + "}"
+    }
+
+    fn about(&self, s: &Struct) -> String {
+        if s.name == self.message.name {
+            let Versions { first, last } = s.versions;
+            let kind = match self.message.kind {
+                Kind::Request => "The request of",
+                Kind::Response => "The response of",
+                Kind::Key => "The key of a record,",
+                Kind::Value => "A record,",
+            };
+            let what = match self.message.kind {
+                Kind::Request | Kind::Response => self.message.api(),
+                Kind::Key | Kind::Value => &self.message.name,
+            };
+            let versions = if first == last {
+                format!("version {first}")
+            } else {
+                format!("versions {first} to {last}")
+            };
+            return match (self.message.flexible.is_empty(), self.message.kind) {
+                (true, Kind::Key) => format!("{kind} `{what}`."),
+                (true, _) => format!("{kind} `{what}`, {versions}."),
+                (false, _) => {
+                    format!("{kind} `{what}`, {versions}, flexible from {}.", self.message.flexible.first)
+                }
+            };
+        }
+        let users: Vec<String> = self
+            .message
+            .structs
+            .iter()
+            .flat_map(|user| user.fields.iter().map(move |field| (user, field)))
+            .filter(|(_, field)| field.ty.structure() == Some(&s.name))
+            .map(|(user, field)| format!("[`{}::{}`]", self.names[&user.name], ident(&field.name)))
+            .collect();
+        format!("See {}.", users.first().expect("every structure is used"))
+    }
+
+    /// The fewest bytes of the structure, by version.
+    fn min_size(&self, s: &Struct) -> String {
+        let sizes: Vec<(i16, usize)> = (s.versions.first..=s.versions.last)
+            .map(|version| (version, self.min_size_in(s, version)))
+            .collect();
+        let mut runs: Vec<(i16, i16, usize)> = Vec::new();
+        for (version, size) in sizes {
+            match runs.last_mut() {
+                Some((_, last, run)) if *run == size => *last = version,
+                _ => runs.push((version, version, size)),
+            }
+        }
+        let mut code = String::new();
+        if let [(_, _, size)] = runs.as_slice() {
+            code += &format!("fn min_size(_: i16, _: bool) -> usize {{\n{size}\n}}\n");
+        } else {
+            code += "fn min_size(version: i16, _: bool) -> usize {\nmatch version {\n";
+            let (last, earlier) = runs.split_last().expect("a structure has a version");
+            for (from, to, size) in earlier {
+                code += &match (*from == s.versions.first, from == to) {
+                    (true, _) => format!("..={to} => {size},\n"),
+                    (false, true) => format!("{to} => {size},\n"),
+                    (false, false) => format!("{from}..={to} => {size},\n"),
+                };
+            }
+            code += &format!("_ => {},\n}}\n}}\n", last.2);
+        }
+        code
+    }
+
+    fn min_size_in(&self, s: &Struct, version: i16) -> usize {
+        let flexible = self.message.flexible.contains(version);
+        let fields = s.fields.iter().filter(|field| field.versions.contains(version) && field.tag.is_none());
+        let size = fields.map(|field| match &field.ty {
+            Type::Bool | Type::Int8 => 1,
+            Type::Int16 | Type::Uint16 => 2,
+            Type::Int32 | Type::Uint32 => 4,
+            Type::Int64 | Type::Float64 => 8,
+            Type::Uuid => 16,
+            Type::String => {
+                if flexible {
+                    1
+                } else {
+                    2
+                }
+            }
+            Type::Bytes | Type::Records | Type::Array(_) => {
+                if flexible {
+                    1
+                } else {
+                    4
+                }
+            }
+            Type::Struct(_) if field.nullable.contains(version) => 1,
+            Type::Struct(name) => self.min_size_in(self.message.structure(name), version),
+        });
+        size.sum::<usize>() + usize::from(flexible)
+    }
+
+    fn decode(&self, s: &Struct) -> String {
+        let mut code = "\nfn decode(d: &mut Decoder) -> Result<Self, DecodeError> {\n".to_owned();
+        let mut fields = String::new();
+        let mut tags = String::new();
+        for field in &s.fields {
+            let ident = ident(&field.name);
+            let read = self.read(field, s.versions);
+            let present = condition(field.versions, s.versions);
+            match (field.tag, present) {
+                (Some(tag), present) => {
+                    fields += &format!("{ident}: {},\n", self.default(field));
+                    let guard = present.map(|c| format!(" if {c}")).unwrap_or_default();
+                    tags += &format!("{tag}{guard} => value.{ident} = {read},\n");
+                }
+                (None, None) => fields += &format!("{ident}: {read},\n"),
+                (None, Some(present)) => {
+                    fields +=
+                        &format!("{ident}: if {present} {{ {read} }} else {{ {} }},\n", self.default(field));
+                }
+            }
+        }
+        if depends_on_version(&fields) || depends_on_version(&tags) {
+            code += "let version = d.version();\n";
+        }
+        let flexible = !self.message.flexible.intersect(s.versions).is_empty();
+        if !flexible {
+            code += &format!("Ok(Self {{\n{fields}}})\n");
+        } else if tags.is_empty() {
+            code += &format!("let value = Self {{\n{fields}}};\nd.skip_tags()?;\nOk(value)\n");
+        } else {
+            code += &format!(
+                "let mut value = Self {{\n{fields}}};\nd.tags(&mut |d, tag| {{\nmatch tag {{\n{tags}"
+            );
+            code += "_ => return Ok(false),\n}\nOk(true)\n})?;\nOk(value)\n";
+        }
+        code + "}\n"
+    }
+
+    /// The expression that reads a field in a version that has it.
+    fn read(&self, field: &Field, within: Versions) -> String {
+        let nullable = nullable(field, within);
+        match (&field.ty, nullable) {
+            (Type::Struct(_), Some(nullable)) => {
+                assert_eq!(nullable, "true", "{}: null in some versions only", field.name);
+                "d.option_struct()?".to_owned()
+            }
+            (Type::Struct(name), None) => format!("{}::decode(d)?", self.names[name]),
+            (Type::Records, nullable) => format!("d.records({})?", nullable.unwrap_or("false".to_owned())),
+            (ty, Some(nullable)) => format!("d.option_{}({nullable})?", method(ty)),
+            (ty, None) => format!("d.{}()?", method(ty)),
+        }
+    }
+
+    fn encode(&self, s: &Struct) -> String {
+        let (mut tagged, plain): (Vec<&Field>, Vec<&Field>) = s.fields.iter().partition(|f| f.tag.is_some());
+        tagged.sort_by_key(|field| field.tag);
+        let fields = self.encode_fields(&plain, s, |field| self.write(field, s));
+        let tags = self.encode_fields(&tagged, s, |field| {
+            let write = self.write(field, s);
+            let write = match write.strip_suffix("?;\n") {
+                Some(result) => result.to_owned(),
+                None => format!("{{\n{write}Ok(())\n}}"),
+            };
+            let tag = field.tag.expect("it is tagged");
+            format!("if {} {{\ne.tag(tags, {tag}, |e| {write})?;\n}}\n", self.is_set(field))
+        });
+        let mut code = "\nfn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {\n".to_owned();
+        if depends_on_version(&fields) || depends_on_version(&tags) {
+            code += "let version = e.version();\n";
+        }
+        code += &fields;
+        if !tags.is_empty() {
+            code += &format!("let tags = e.tags();\n{tags}");
+        } else if !self.message.flexible.intersect(s.versions).is_empty() {
+            code += "e.no_tags();\n";
+        }
+        code + "Ok(())\n}\n"
+    }
+
+    /// Writes fields, neighbours that exist in the same versions under one condition. Where they do not
+    /// exist, those that must not get lost are refused.
+    fn encode_fields(&self, fields: &[&Field], s: &Struct, write: impl Fn(&Field) -> String) -> String {
+        let mut code = String::new();
+        for run in fields.chunk_by(|a, b| a.versions == b.versions) {
+            let present: String = run.iter().map(|field| write(field)).collect();
+            let absent: String = run
+                .iter()
+                .filter(|field| !field.ignorable)
+                .map(|field| format!("e.absent({}, {})?;\n", self.is_set(field), self.path(s, field)))
+                .collect();
+            code += &match condition(run[0].versions, s.versions) {
+                None => present,
+                Some(condition) if absent.is_empty() && run.len() == 1 && present.starts_with("if ") => {
+                    present.replacen("if ", &format!("if {condition} && "), 1)
+                }
+                Some(condition) if absent.is_empty() => format!("if {condition} {{\n{present}}}\n"),
+                Some(condition) => format!("if {condition} {{\n{present}}} else {{\n{absent}}}\n"),
+            };
+        }
+        code
+    }
+
+    /// The statement that writes a field in a version that has it.
+    fn write(&self, field: &Field, s: &Struct) -> String {
+        let ident = ident(&field.name);
+        let method = method(&field.ty);
+        let path = self.path(s, field);
+        match (&field.ty, nullable(field, s.versions)) {
+            (Type::Struct(_), Some(_)) => format!("e.option_struct(self.{ident}.as_ref())?;\n"),
+            (Type::Struct(_), None) => format!("self.{ident}.encode(e)?;\n"),
+            (Type::Records, nullable) => {
+                let nullable = nullable.unwrap_or("false".to_owned());
+                format!("e.records(self.{ident}.as_ref(), {nullable}, {path})?;\n")
+            }
+            (_, Some(nullable)) => {
+                format!("e.option_{method}(self.{ident}.as_deref(), {nullable}, {path})?;\n")
+            }
+            (Type::String | Type::Bytes | Type::Array(_), None) => format!("e.{method}(&self.{ident})?;\n"),
+            (_, None) => format!("e.{method}(self.{ident});\n"),
+        }
+    }
+
+    /// The expression that says whether a field has another value than its default.
+    fn is_set(&self, field: &Field) -> String {
+        let value = format!("self.{}", ident(&field.name));
+        let default = self.default(field);
+        match (&field.ty, default.as_str()) {
+            (_, "None") => format!("{value}.is_some()"),
+            (Type::Bool, "false") => value,
+            (Type::Bool, _) => format!("!{value}"),
+            (Type::String, "Some(ByteString::new())") => format!("{value}.as_deref() != Some(\"\")"),
+            (Type::Array(_), "Some(Vec::new())") => {
+                format!("{value}.as_ref().is_none_or(|all| !all.is_empty())")
+            }
+            (Type::Uuid, _) => format!("!{value}.is_zero()"),
+            (_, "ByteString::new()" | "Bytes::new()" | "Vec::new()") => format!("!{value}.is_empty()"),
+            (_, default) => format!("{value} != {default}"),
+        }
+    }
+
+    fn path(&self, s: &Struct, field: &Field) -> String {
+        format!("\"{}::{}\"", self.names[&s.name], snake(&field.name))
+    }
+
+    fn rust_type(&self, field: &Field) -> String {
+        let ty = self.plain_type(&field.ty);
+        if is_option(field) { format!("Option<{ty}>") } else { ty }
+    }
+
+    fn plain_type(&self, ty: &Type) -> String {
+        match ty {
+            Type::Bool => "bool".to_owned(),
+            Type::Int8 => "i8".to_owned(),
+            Type::Int16 => "i16".to_owned(),
+            Type::Uint16 => "u16".to_owned(),
+            Type::Int32 => "i32".to_owned(),
+            Type::Uint32 => "u32".to_owned(),
+            Type::Int64 => "i64".to_owned(),
+            Type::Float64 => "f64".to_owned(),
+            Type::Uuid => "Uuid".to_owned(),
+            Type::String => "ByteString".to_owned(),
+            Type::Bytes => "Bytes".to_owned(),
+            Type::Records => "Records".to_owned(),
+            Type::Array(element) => format!("Vec<{}>", self.plain_type(element)),
+            Type::Struct(name) => self.names[name].clone(),
+        }
+    }
+
+    /// The default as an expression.
+    fn default(&self, field: &Field) -> String {
+        if is_option(field) && field.null_by_default() {
+            return "None".to_owned();
+        }
+        let given = field.default.as_deref().unwrap_or_default();
+        let plain = match &field.ty {
+            Type::Bool => given.eq_ignore_ascii_case("true").to_string(),
+            Type::Float64 if given.is_empty() => "0.0".to_owned(),
+            Type::Int8 | Type::Int16 | Type::Uint16 | Type::Int32 | Type::Uint32 | Type::Int64 => {
+                number(given)
+            }
+            Type::Uuid => "Uuid::ZERO".to_owned(),
+            Type::String if given.is_empty() => "ByteString::new()".to_owned(),
+            Type::Bytes => "Bytes::new()".to_owned(),
+            Type::Array(_) => "Vec::new()".to_owned(),
+            Type::Struct(name) => format!("{}::default()", self.names[name]),
+            Type::String | Type::Float64 | Type::Records => panic!("{}: default {given}", field.name),
+        };
+        if is_option(field) { format!("Some({plain})") } else { plain }
+    }
+
+    /// The default that `derive(Default)` would give.
+    fn type_default(&self, field: &Field) -> String {
+        if is_option(field) {
+            return "None".to_owned();
+        }
+        self.default(&Field { default: None, ..field.clone() })
+    }
+}
+
+/// The documentation of a field that differs between versions.
+fn about_field(field: &Field, within: Versions) -> String {
+    let mut about = Vec::new();
+    about.extend(match (field.versions.first > within.first, field.versions.last < within.last) {
+        (false, false) => None,
+        (true, false) => Some(format!("From version {}.", field.versions.first)),
+        (false, true) => Some(format!("To version {}.", field.versions.last)),
+        (true, true) if field.versions.first == field.versions.last => {
+            Some(format!("In version {} only.", field.versions.first))
+        }
+        (true, true) => Some(format!("In versions {} to {}.", field.versions.first, field.versions.last)),
+    });
+    if field.ignorable && field.versions != within {
+        about.push("Left out of others.".to_owned());
+    }
+    if !field.nullable.is_empty() && field.nullable != field.versions {
+        let to = match field.nullable.last {
+            last if last < field.versions.last => format!(" to {last}"),
+            _ => String::new(),
+        };
+        about.push(format!("Null from version {}{to}.", field.nullable.first));
+    }
+    if about.is_empty() { String::new() } else { format!("/// {}\n", about.join(" ")) }
+}
+
+/// Integers are grouped as clippy wants them.
+fn number(text: &str) -> String {
+    let value: i64 = match text.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).expect("a default is a number"),
+        None if text.is_empty() => 0,
+        None => text.parse().expect("a default is a number"),
+    };
+    match value {
+        i64::MAX => "i64::MAX".to_owned(),
+        _ if value == i64::from(i32::MAX) => "i32::MAX".to_owned(),
+        _ if value == i64::from(i32::MIN) => "i32::MIN".to_owned(),
+        _ => value.to_string(),
+    }
+}
+
+/// Whether a field is an `Option`: records always, the others if they may be null in some version.
+fn is_option(field: &Field) -> bool {
+    field.ty == Type::Records || !field.nullable.is_empty()
+}
+
+/// Whether a field that exists may be null, as an expression of the version; `None` if it never may.
+fn nullable(field: &Field, within: Versions) -> Option<String> {
+    if field.nullable.is_empty() {
+        return None;
+    }
+    let condition = condition(field.nullable, field.versions.intersect(within));
+    Some(condition.unwrap_or_else(|| "true".to_owned()))
+}
+
+/// The condition for `versions`, where the version is known to be in `within`; `None` if it always holds.
+fn condition(versions: Versions, within: Versions) -> Option<String> {
+    match (versions.first > within.first, versions.last < within.last) {
+        (false, false) => None,
+        (true, false) => Some(format!("version >= {}", versions.first)),
+        (false, true) => Some(format!("version <= {}", versions.last)),
+        (true, true) if versions.first == versions.last => Some(format!("version == {}", versions.first)),
+        (true, true) => Some(format!("({}..={}).contains(&version)", versions.first, versions.last)),
+    }
+}
+
+fn depends_on_version(code: &str) -> bool {
+    ["version >= ", "version <= ", "version == ", "(&version)"].iter().any(|use_of| code.contains(use_of))
+}
+
+/// The method of `Decoder` and `Encoder` for a type.
+fn method(ty: &Type) -> &'static str {
+    match ty {
+        Type::Bool => "bool",
+        Type::Int8 => "i8",
+        Type::Int16 => "i16",
+        Type::Uint16 => "u16",
+        Type::Int32 => "i32",
+        Type::Uint32 => "u32",
+        Type::Int64 => "i64",
+        Type::Float64 => "f64",
+        Type::Uuid => "uuid",
+        Type::String => "string",
+        Type::Bytes => "bytes",
+        Type::Records => "records",
+        Type::Array(_) => "array",
+        Type::Struct(_) => "struct",
+    }
+}
+
+fn ident(name: &str) -> String {
+    match snake(name).as_str() {
+        word @ ("type" | "match" | "ref" | "move" | "use" | "loop" | "impl" | "mod") => format!("r#{word}"),
+        word => word.to_owned(),
+    }
+}
+
+pub fn snake(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut snake = String::new();
+    for (at, letter) in letters.iter().enumerate() {
+        let after_lower = at > 0 && !letters[at - 1].is_uppercase();
+        let before_lower = letters.get(at + 1).is_some_and(|next| next.is_lowercase());
+        if letter.is_uppercase() && at > 0 && (after_lower || before_lower) {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
+}

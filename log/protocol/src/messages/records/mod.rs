@@ -1,0 +1,21 @@
+// Generated from messages.txt by generate/main.rs; do not edit.
+
+//! What Kafka keeps in its internal topics and files, and what clients hide in opaque bytes.
+//!
+//! Every record begins with two bytes: the version of a value, or the kind of a key.
+
+mod aborted_txn;
+mod consumer_protocol;
+mod control_record;
+mod group_metadata;
+mod offset_commit;
+mod producer_snapshot;
+mod transaction_log;
+
+pub use aborted_txn::AbortedTxn;
+pub use consumer_protocol::{ConsumerProtocolAssignment, ConsumerProtocolSubscription, TopicPartition};
+pub use control_record::{ControlRecordTypeSchema, EndTxnMarker};
+pub use group_metadata::{GroupMetadataKey, GroupMetadataValue, MemberMetadata};
+pub use offset_commit::{OffsetCommitKey, OffsetCommitValue};
+pub use producer_snapshot::{ProducerEntry, ProducerSnapshot};
+pub use transaction_log::{PartitionsSchema, TransactionLogKey, TransactionLogValue};
