@@ -1,0 +1,149 @@
+//! The broker that looks after a group or a transactional id.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytestring::ByteString;
+use parking_lot::Mutex;
+use thalweg_protocol::messages::find_coordinator::FindCoordinatorRequest;
+use thalweg_protocol::messages::{Api, ApiKey};
+use thalweg_protocol::{ErrorCode, NodeId};
+
+use crate::cluster::Cluster;
+use crate::error::{Error, Result};
+use crate::metadata::BrokerAddress;
+use crate::node::Node;
+use crate::pool::Pool;
+
+/// What a coordinator looks after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoordinatorOf {
+    Group,
+    Transaction,
+}
+
+/// Finds a coordinator, and finds it again when it moves.
+pub(crate) struct Coordinator {
+    cluster: Arc<Cluster>,
+    pool: Pool,
+    of: CoordinatorOf,
+    key: ByteString,
+    /// Guards where it was last found.
+    found: Mutex<Option<BrokerAddress>>,
+}
+
+impl Coordinator {
+    pub(crate) fn new(cluster: &Arc<Cluster>, of: CoordinatorOf, key: &str) -> Self {
+        Self {
+            cluster: Arc::clone(cluster),
+            pool: cluster.new_pool(),
+            of,
+            key: ByteString::from(key),
+            found: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn cluster(&self) -> &Arc<Cluster> {
+        &self.cluster
+    }
+
+    /// The group or transactional id.
+    pub(crate) fn key(&self) -> &ByteString {
+        &self.key
+    }
+
+    /// The connection to the coordinator; finds it if that is not known.
+    pub(crate) async fn node(&self) -> Result<Arc<Node>> {
+        let found = self.found.lock().clone();
+        let broker = match found {
+            Some(broker) => broker,
+            None => {
+                let broker = self.find().await?;
+                *self.found.lock() = Some(broker.clone());
+                broker
+            }
+        };
+        let opened = self.pool.node(&broker).await;
+        if opened.is_err() {
+            self.forget();
+        }
+        opened
+    }
+
+    /// Another broker may be the coordinator by now.
+    pub(crate) fn forget(&self) {
+        *self.found.lock() = None;
+    }
+
+    /// Looks at a refusal: one that says the coordinator has moved makes the next call find it again.
+    pub(crate) fn refused(&self, api: ApiKey, code: ErrorCode) -> Error {
+        if matches!(code, ErrorCode::NotCoordinator | ErrorCode::CoordinatorNotAvailable) {
+            self.forget();
+        }
+        Error::Broker { api, code, subject: self.subject(), message: None }
+    }
+
+    /// One call, not retried. A failed connection makes the next call find the coordinator again.
+    pub(crate) async fn call<A: Api>(
+        &self,
+        request: A,
+        max_version: i16,
+        extra: Duration,
+    ) -> Result<A::Response> {
+        let node = self.node().await?;
+        let versions = *A::VERSIONS.start()..=max_version.min(*A::VERSIONS.end());
+        let answer = node.call_within(request, versions, extra).await;
+        if let Err(Error::Connection { .. }) = &answer {
+            self.forget();
+        }
+        answer
+    }
+
+    pub(crate) fn subject(&self) -> String {
+        match self.of {
+            CoordinatorOf::Group => format!("group {}", self.key),
+            CoordinatorOf::Transaction => format!("transactional id {}", self.key),
+        }
+    }
+
+    async fn find(&self) -> Result<BrokerAddress> {
+        let node = self.cluster.any_node().await?;
+        let version = node.offered().pick(ApiKey::FindCoordinator, FindCoordinatorRequest::VERSIONS)?;
+        let mut request = FindCoordinatorRequest::default();
+        if version >= 1 {
+            request.key_type = i8::from(self.of == CoordinatorOf::Transaction);
+        }
+        if version >= 4 {
+            request.coordinator_keys = vec![self.key.clone()];
+        } else {
+            request.key = self.key.clone();
+        }
+        let response = node.call_in(version, request, Duration::ZERO).await?;
+        let (code, message, id, host, port) = match response.coordinators.into_iter().next() {
+            Some(found) => (found.error_code, found.error_message, found.node_id, found.host, found.port),
+            None if version >= 4 => {
+                return Err(Error::BadAnswer {
+                    api: ApiKey::FindCoordinator,
+                    reason: "it names no coordinator",
+                });
+            }
+            None => {
+                (response.error_code, response.error_message, response.node_id, response.host, response.port)
+            }
+        };
+        let code = ErrorCode::from(code);
+        if !code.is_none() {
+            return Err(Error::Broker {
+                api: ApiKey::FindCoordinator,
+                code,
+                subject: self.subject(),
+                message,
+            });
+        }
+        let port = u16::try_from(port).map_err(|_| Error::BadAnswer {
+            api: ApiKey::FindCoordinator,
+            reason: "its port is out of range",
+        })?;
+        Ok(BrokerAddress { id: NodeId(id), host, port, rack: None })
+    }
+}

@@ -1,4 +1,0 @@
-//! The integration tests of the wire.
-
-mod allocations;
-mod record;
