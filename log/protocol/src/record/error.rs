@@ -116,7 +116,7 @@ pub enum RecordError {
     Timestamp {
         /// The record's place in the batch, from 0.
         index: i32,
-        /// The timestamp in ms since 1970; saturated if it does not fit.
+        /// The timestamp in ms since 1970.
         timestamp: i64,
         /// The earliest timestamp taken.
         earliest: i64,

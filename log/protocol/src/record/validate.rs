@@ -130,7 +130,8 @@ fn check_records(
             let fault = RecordFault::OffsetDelta { delta: record.offset_delta };
             return Err(RecordError::Record { index, fault });
         }
-        let timestamp = header.base_timestamp.saturating_add(record.timestamp_delta);
+        // As every reader adds them, Java's included: what overflows comes out negative and is refused.
+        let timestamp = header.base_timestamp.wrapping_add(record.timestamp_delta);
         if timestamp != NO_TIMESTAMP && (timestamp < earliest.max(0) || timestamp > latest) {
             return Err(RecordError::Timestamp { index, timestamp, earliest, latest });
         }

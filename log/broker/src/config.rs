@@ -1,0 +1,100 @@
+//! The broker's settings: plain data, read from a file or built in code.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that can be set on a broker. Every field has a default, so `BrokerConfig { data_dir,
+/// ..Default::default() }` is a whole configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrokerConfig {
+    /// The directory that holds the log and the metadata. It belongs to one running broker at a time.
+    pub data_dir: PathBuf,
+    /// The node's id, not negative. Default 1: a cluster counts its nodes from there, and clients take 0 for
+    /// unset here and there.
+    pub node_id: i32,
+    /// Where to listen, each `host:port`; `localhost` means both 127.0.0.1 and ::1. Port 0 lets the system
+    /// choose. Default none: an embedded broker needs no socket.
+    pub listen: Vec<String>,
+    /// The `host:port` that clients are told to connect to. Default: the first of `listen`, with the port it
+    /// really got.
+    pub advertised: Option<String>,
+    /// Partitions of a topic that is created without saying how many. Default 1, as Kafka's.
+    pub default_partitions: i32,
+    /// Whether a topic is created when a producer or consumer first asks for it. Default true, as Kafka's.
+    pub auto_create_topics: bool,
+    /// The largest request in bytes. Default 100 MiB, as Kafka's `socket.request.max.bytes`.
+    pub max_request_bytes: u32,
+    /// Bytes of requests that may be in memory at once; sockets are not read above it. Default 256 MiB: two of
+    /// the largest requests and some.
+    pub request_memory_bytes: usize,
+    /// Connections at once. Default 8,192: each costs a file descriptor and a few KiB.
+    pub max_connections: usize,
+    /// Connections at once from one address. Default as many as there may be in all: behind a proxy or on
+    /// localhost all of them share one.
+    pub max_connections_per_address: usize,
+    /// Requests of one connection that may wait for their answers at once. Default 64: an idempotent producer
+    /// sends five per broker, a consumer one.
+    pub max_in_flight_requests: usize,
+    /// After how many ms without a request a connection is closed. Default 10 minutes, as Kafka's
+    /// `connections.max.idle.ms`.
+    pub idle_connection_ms: u64,
+    /// How many ms a request that has begun to arrive may take to arrive whole. Default 30 s: a half-sent
+    /// frame holds request memory.
+    pub partial_request_ms: u64,
+    /// The most bytes of records in one answer to a fetch, whatever the client asks for; a first batch larger
+    /// than that is still sent whole. Default 55 MiB, as Kafka's `fetch.max.bytes`.
+    pub fetch_max_bytes: u32,
+    /// Threads that sync files. Default 4: a round syncs its files in parallel, and more does not help one
+    /// disk.
+    pub sync_threads: usize,
+    /// Threads that read ahead what is not in the page cache. Default 4.
+    pub read_threads: usize,
+    /// How often retention looks at each log, in ms. Default 5 minutes, as Kafka's
+    /// `log.retention.check.interval.ms`.
+    pub retention_check_interval_ms: u64,
+    /// Configs of topics that do not set them themselves, by name (`retention.ms`, …). Default none: then each
+    /// config has the default that Kafka gives it.
+    pub topic_defaults: BTreeMap<String, String>,
+    /// Partitions of `__consumer_offsets`. Default 50, as Kafka's.
+    pub offsets_topic_partitions: i32,
+    /// Partitions of `__transaction_state`. Default 50, as Kafka's.
+    pub transaction_topic_partitions: i32,
+    /// The longest transaction timeout in ms that a producer may ask for. Default 15 minutes, as Kafka's
+    /// `transaction.max.timeout.ms`.
+    pub transaction_max_timeout_ms: i32,
+    /// Sends the requests and responses of in-process connections through bytes and back. Default false; tests
+    /// turn it on to show that it makes no difference.
+    pub in_process_through_bytes: bool,
+}
+
+impl Default for BrokerConfig {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("thalweg-data"),
+            node_id: 1,
+            listen: Vec::new(),
+            advertised: None,
+            default_partitions: 1,
+            auto_create_topics: true,
+            max_request_bytes: 100 << 20,
+            request_memory_bytes: 256 << 20,
+            max_connections: 8192,
+            max_connections_per_address: 8192,
+            max_in_flight_requests: 64,
+            idle_connection_ms: 600_000,
+            partial_request_ms: 30_000,
+            fetch_max_bytes: 55 << 20,
+            sync_threads: 4,
+            read_threads: 4,
+            retention_check_interval_ms: 300_000,
+            topic_defaults: BTreeMap::new(),
+            offsets_topic_partitions: 50,
+            transaction_topic_partitions: 50,
+            transaction_max_timeout_ms: 900_000,
+            in_process_through_bytes: false,
+        }
+    }
+}

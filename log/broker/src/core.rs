@@ -1,0 +1,46 @@
+//! What every request of every connection shares.
+
+use std::sync::Arc;
+
+use thalweg_controller::{Controller, Proposal, ProposeError};
+use thalweg_protocol::NodeId;
+use tokio::sync::oneshot;
+
+use crate::config::BrokerConfig;
+use crate::partitions::Partitions;
+use crate::server::{Gate, MemoryBudget};
+use crate::topic_config::TopicDefaults;
+
+/// The parts of a running broker that requests work with.
+pub(crate) struct Core {
+    /// The settings.
+    pub(crate) config: BrokerConfig,
+    /// What this node gives to configs that topics do not set.
+    pub(crate) topic_defaults: TopicDefaults,
+    /// This node's id.
+    pub(crate) node: NodeId,
+    /// The cluster's metadata.
+    pub(crate) controller: Controller,
+    /// The partitions that this node leads.
+    pub(crate) partitions: Arc<Partitions>,
+    /// Who may do what.
+    pub(crate) gate: Arc<dyn Gate>,
+    /// The memory budget of requests.
+    pub(crate) budget: Arc<MemoryBudget>,
+}
+
+/// Proposes a command and waits for its answer without blocking a thread.
+///
+/// # Errors
+/// See [`ProposeError`].
+pub(crate) async fn propose<P: Proposal>(
+    controller: &Controller,
+    proposal: P,
+) -> Result<P::Response, ProposeError> {
+    let (sender, receiver) = oneshot::channel();
+    controller.propose_then(proposal, move |answer| {
+        // Whoever asked may have gone; the command takes its course.
+        let _ = sender.send(answer);
+    });
+    receiver.await.unwrap_or(Err(ProposeError::UnknownOutcome))
+}

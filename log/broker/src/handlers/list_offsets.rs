@@ -1,0 +1,91 @@
+//! ListOffsets: finds offsets by time.
+
+use thalweg_protocol::messages::list_offsets::{
+    ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+};
+use thalweg_protocol::{ErrorCode, LeaderEpoch, Offset};
+use thalweg_storage::{TimeQuery, TimestampOffset};
+
+use super::RequestContext;
+use crate::partition::Partition;
+
+/// The times below zero that stand for something else (KIP-734, KIP-405, KIP-1005, KIP-1023).
+mod special {
+    /// The end of what this consumer may read.
+    pub(super) const LATEST: i64 = -1;
+    /// The first offset.
+    pub(super) const EARLIEST: i64 = -2;
+    /// The record with the largest timestamp.
+    pub(super) const MAX_TIMESTAMP: i64 = -3;
+    /// The first offset on the broker's own disk.
+    pub(super) const EARLIEST_LOCAL: i64 = -4;
+    /// The last offset in tiered storage.
+    pub(super) const LATEST_TIERED: i64 = -5;
+    /// The first offset not yet in tiered storage.
+    pub(super) const EARLIEST_PENDING_UPLOAD: i64 = -6;
+}
+
+pub(crate) fn handle(context: &RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse {
+    let read_committed = request.isolation_level == 1;
+    answer(request, |topic, asked| {
+        let topic = context.core.partitions.topic(topic)?;
+        find(topic.leader(asked.partition_index)?, asked, read_committed)
+    })
+}
+
+/// The answer that refuses everything in `request`.
+pub(crate) fn refuse(request: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse {
+    answer(request, |_, _| Err(code))
+}
+
+fn answer(
+    request: ListOffsetsRequest,
+    find: impl Fn(&str, &ListOffsetsPartition) -> Result<Option<TimestampOffset>, ErrorCode>,
+) -> ListOffsetsResponse {
+    let topics = request.topics.into_iter().map(|topic| {
+        let partitions = topic.partitions.iter().map(|asked| {
+            let mut answer =
+                ListOffsetsPartitionResponse { partition_index: asked.partition_index, ..Default::default() };
+            match find(&topic.name, asked) {
+                Ok(Some(found)) => {
+                    answer.timestamp = found.timestamp;
+                    answer.offset = found.offset.0;
+                    answer.leader_epoch = found.leader_epoch.0;
+                }
+                Ok(None) => {}
+                Err(code) => answer.error_code = code.code(),
+            }
+            answer
+        });
+        ListOffsetsTopicResponse { partitions: partitions.collect(), name: topic.name }
+    });
+    ListOffsetsResponse { topics: topics.collect(), ..Default::default() }
+}
+
+fn find(
+    partition: &Partition,
+    asked: &ListOffsetsPartition,
+    read_committed: bool,
+) -> Result<Option<TimestampOffset>, ErrorCode> {
+    partition.check_epoch(LeaderEpoch(asked.current_leader_epoch))?;
+    let log = partition.log();
+    let end = if read_committed { log.last_stable_offset() } else { log.high_watermark() };
+    let query = match asked.timestamp {
+        special::LATEST => {
+            let leader_epoch = partition.leader_epoch();
+            return Ok(Some(TimestampOffset { timestamp: -1, offset: end, leader_epoch }));
+        }
+        special::EARLIEST | special::EARLIEST_LOCAL => TimeQuery::Earliest,
+        // Nothing is tiered here: no offset is the last one there, and the first one is still to be uploaded.
+        special::LATEST_TIERED => return Ok(None),
+        special::EARLIEST_PENDING_UPLOAD => TimeQuery::Earliest,
+        special::MAX_TIMESTAMP => TimeQuery::MaxTimestamp,
+        time if time >= 0 => TimeQuery::At(time),
+        _ => return Err(ErrorCode::UnsupportedVersion),
+    };
+    let found = log.offset_for_time(query).map_err(|error| crate::error::storage_code(&error))?;
+    // What is not committed yet, or belongs to an open transaction, is not there for this consumer.
+    let is_visible = |found: &TimestampOffset| found.offset < end || found.timestamp < 0;
+    Ok(found.filter(is_visible))
+}

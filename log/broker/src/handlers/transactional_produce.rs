@@ -1,0 +1,144 @@
+//! Transactional batches are appended only to partitions that belong to the producer's transaction (KIP-890).
+//!
+//! Where a producer's transaction is not open on a partition yet, its coordinator is asked before the append:
+//! it adds the partition for clients that leave that to the broker, and verifies it for the others.
+
+use std::collections::HashMap;
+
+use bytestring::ByteString;
+use thalweg_protocol::messages::add_partitions_to_txn::{
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+};
+use thalweg_protocol::messages::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
+use thalweg_protocol::record::BatchHeader;
+use thalweg_protocol::{ErrorCode, Records, TopicPartition};
+use thalweg_storage::VerificationGuard;
+
+use super::RequestContext;
+use crate::error::Refusal;
+use crate::partition::Partition;
+
+/// The version from which the broker adds partitions to transactions by itself (KIP-890, part 2).
+const FIRST_VERSION_THAT_ADDS: i16 = 12;
+
+/// The partitions whose transaction has to be verified before a batch is appended.
+pub(super) struct Unverified {
+    partitions: Vec<(TopicPartition, BatchHeader, VerificationGuard)>,
+}
+
+/// The outcome for each partition that had to be verified.
+#[derive(Default)]
+pub(super) struct Verified {
+    outcomes: HashMap<TopicPartition, Result<VerificationGuard, Refusal>>,
+}
+
+impl Verified {
+    /// The guard for an append to `partition`; `None` where nothing had to be verified.
+    ///
+    /// # Errors
+    /// Why the partition does not belong to the transaction.
+    pub(super) fn guard(&self, partition: &Partition) -> Result<Option<VerificationGuard>, Refusal> {
+        self.outcomes.get(partition.id()).cloned().transpose()
+    }
+}
+
+/// The transactional batches of `request` whose producer has no open transaction on their partition; `None`
+/// when there are none, which is so for all but the first batch of a transaction on each partition.
+pub(super) fn unverified(context: &RequestContext, request: &ProduceRequest) -> Option<Unverified> {
+    let partitions: Vec<_> = request
+        .topic_data
+        .iter()
+        .flat_map(|topic| topic.partition_data.iter().map(move |partition| (topic, partition)))
+        .filter_map(|(topic, partition)| unverified_partition(context, topic, partition))
+        .collect();
+    (!partitions.is_empty()).then_some(Unverified { partitions })
+}
+
+fn unverified_partition(
+    context: &RequestContext,
+    topic: &TopicProduceData,
+    data: &PartitionProduceData,
+) -> Option<(TopicPartition, BatchHeader, VerificationGuard)> {
+    let header = match data.records.as_ref()? {
+        Records::Bytes(bytes) => BatchHeader::parse(bytes).ok()?,
+        Records::Slice(slice) => BatchHeader::parse(&slice.read().ok()?).ok()?,
+    };
+    if !header.is_transactional() {
+        return None;
+    }
+    let held = if context.version >= 13 {
+        context.core.partitions.topic_by_id(topic.topic_id)
+    } else {
+        context.core.partitions.topic(&topic.name)
+    };
+    let held = held.ok()?;
+    let leader = held.partition(data.index)?;
+    let guard = leader.begin_verification(header.producer_id, header.producer_epoch)?;
+    Some((leader.id().clone(), header, guard))
+}
+
+/// Asks the transaction's coordinator about the partitions in `unverified`.
+pub(super) async fn verify(
+    context: &RequestContext,
+    transactional_id: ByteString,
+    unverified: Unverified,
+) -> Verified {
+    let adds = context.version >= FIRST_VERSION_THAT_ADDS;
+    let Some((_, header, _)) = unverified.partitions.first() else { return Verified::default() };
+    let mut topics: Vec<AddPartitionsToTxnTopic> = Vec::new();
+    for (partition, ..) in &unverified.partitions {
+        match topics.last_mut().filter(|topic| topic.name == partition.topic) {
+            Some(topic) => topic.partitions.push(partition.partition),
+            None => topics.push(AddPartitionsToTxnTopic {
+                name: partition.topic.clone(),
+                partitions: vec![partition.partition],
+            }),
+        }
+    }
+    let request = AddPartitionsToTxnRequest {
+        transactions: vec![AddPartitionsToTxnTransaction {
+            transactional_id,
+            producer_id: header.producer_id.0,
+            producer_epoch: header.producer_epoch.0,
+            verify_only: !adds,
+            topics,
+        }],
+        ..Default::default()
+    };
+    let codes = codes(ask_coordinator(context, request).await);
+    let outcomes = unverified.partitions.into_iter().map(|(partition, _, guard)| {
+        let code = codes.get(&partition).copied().unwrap_or(ErrorCode::UnknownServerError);
+        let outcome = match code {
+            ErrorCode::None => Ok(guard),
+            code => Err(refusal(code, adds)),
+        };
+        (partition, outcome)
+    });
+    Verified { outcomes: outcomes.collect() }
+}
+
+fn codes(response: AddPartitionsToTxnResponse) -> HashMap<TopicPartition, ErrorCode> {
+    let topics = response.results_by_transaction.into_iter().flat_map(|result| result.topic_results);
+    let partitions = topics.flat_map(|topic| {
+        topic.results_by_partition.into_iter().map(move |partition| {
+            let id = TopicPartition::new(topic.name.clone(), partition.partition_index);
+            (id, ErrorCode::from(partition.partition_error_code))
+        })
+    });
+    partitions.collect()
+}
+
+/// How a coordinator's refusal reads in a Produce response: errors that producers only know from coordinators
+/// become ones that they retry or give up on in the same way.
+fn refusal(code: ErrorCode, adds: bool) -> Refusal {
+    let translated = match code {
+        ErrorCode::CoordinatorLoadInProgress
+        | ErrorCode::CoordinatorNotAvailable
+        | ErrorCode::NotCoordinator => ErrorCode::NotEnoughReplicas,
+        ErrorCode::ConcurrentTransactions if !adds => ErrorCode::NotEnoughReplicas,
+        ErrorCode::ProducerFenced => ErrorCode::InvalidProducerEpoch,
+        other => other,
+    };
+    Refusal::new(translated, format!("the transaction coordinator answered {}", code.name()))
+}

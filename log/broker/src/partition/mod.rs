@@ -1,0 +1,9 @@
+//! A partition that this node leads: its log, its high watermark, and who waits for it.
+
+mod high_watermark;
+mod isr;
+mod leader;
+mod pending_fetch;
+mod pending_produce;
+
+pub(crate) use leader::{Partition, PartitionRead, Role};

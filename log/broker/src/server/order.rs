@@ -1,0 +1,143 @@
+//! One order per connection: requests begin in the order in which they came, and answers leave in it.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use thalweg_protocol::messages::Response;
+
+use super::budget::Reservation;
+
+/// A response that is not there yet.
+pub(crate) type PendingResponse = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A request whose effect is not there yet.
+pub(crate) type PendingAnswer = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// What beginning a request yields.
+pub(crate) enum Answer {
+    /// The response is there.
+    Now(Response),
+    /// The request has had its effect; only its answer waits, for a sync or for data. Later requests of the
+    /// connection may begin meanwhile.
+    Waits(PendingResponse),
+    /// The effect itself lies in the future: later requests begin only once this has yielded another answer.
+    Blocks(PendingAnswer),
+    /// No response is expected (Produce with acks = 0).
+    Silent,
+    /// The connection ends here: there is no way to tell the client otherwise.
+    Close {
+        /// What to log.
+        reason: String,
+    },
+}
+
+impl Answer {
+    /// An answer that is there.
+    pub(crate) fn now(response: impl Into<Response>) -> Self {
+        Self::Now(response.into())
+    }
+}
+
+/// What leaves the order.
+pub(crate) enum Departure {
+    /// A response for the wire.
+    Response(Response),
+    /// The request is done and has no response.
+    Silent,
+    /// The connection is to be closed.
+    Close {
+        /// What to log.
+        reason: String,
+    },
+}
+
+/// The begun requests of one connection, each with the ticket that says where its answer goes.
+pub(crate) struct Order<T> {
+    begun: VecDeque<Entry<T>>,
+    limit: usize,
+    closing: bool,
+}
+
+struct Entry<T> {
+    ticket: T,
+    answer: Answer,
+    reservation: Option<Reservation>,
+}
+
+impl<T> Order<T> {
+    /// An order that holds up to `limit` begun requests.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { begun: VecDeque::new(), limit: limit.max(1), closing: false }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_empty()
+    }
+
+    /// Whether the connection's next request may begin.
+    pub(crate) fn may_begin(&self) -> bool {
+        let blocked = self.begun.back().is_some_and(|last| matches!(last.answer, Answer::Blocks(_)));
+        !blocked && !self.closing && self.begun.len() < self.limit
+    }
+
+    /// Queues the answer of the request that has just begun. `reservation` is what the request's bytes hold of
+    /// the memory budget; a request that has had its effect gives it back at once.
+    pub(crate) fn push(&mut self, ticket: T, answer: Answer, reservation: Option<Reservation>) {
+        debug_assert!(self.may_begin(), "nothing begins behind a request that blocks");
+        self.closing = matches!(answer, Answer::Close { .. });
+        let mut entry = Entry { ticket, answer: Answer::Silent, reservation };
+        entry.hold(answer);
+        self.begun.push_back(entry);
+    }
+
+    /// Waits for the oldest answer; `None` says that a request has had its effect, so that the next may begin.
+    /// Dropping the future loses nothing.
+    ///
+    /// # Panics
+    /// When the order is empty.
+    pub(crate) async fn next(&mut self) -> Option<(T, Departure)> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// What [`Order::next`] waits for, if it is there.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<(T, Departure)>> {
+        // Nothing begins behind a request that blocks, so it is always the last.
+        let newest = self.begun.back_mut().expect("the caller has seen that something has begun");
+        if let Answer::Blocks(pending) = &mut newest.answer
+            && let Poll::Ready(answer) = pending.as_mut().poll(context)
+        {
+            newest.hold(answer);
+            self.closing = matches!(newest.answer, Answer::Close { .. });
+            return Poll::Ready(None);
+        }
+        let oldest = self.begun.front_mut().expect("the caller has seen that something has begun");
+        match &mut oldest.answer {
+            Answer::Waits(pending) => match pending.as_mut().poll(context) {
+                Poll::Ready(response) => oldest.answer = Answer::Now(response),
+                Poll::Pending => return Poll::Pending,
+            },
+            Answer::Blocks(_) => return Poll::Pending,
+            Answer::Now(_) | Answer::Silent | Answer::Close { .. } => {}
+        }
+        let Entry { ticket, answer, .. } = self.begun.pop_front().expect("it was there a moment ago");
+        let departure = match answer {
+            Answer::Now(response) => Departure::Response(response),
+            Answer::Silent => Departure::Silent,
+            Answer::Close { reason } => Departure::Close { reason },
+            Answer::Waits(_) | Answer::Blocks(_) => unreachable!("a pending answer was polled to its end"),
+        };
+        Poll::Ready(Some((ticket, departure)))
+    }
+}
+
+impl<T> Entry<T> {
+    /// Takes over `answer`. A request that has had its effect gives back its memory at once.
+    fn hold(&mut self, answer: Answer) {
+        if !matches!(answer, Answer::Blocks(_)) {
+            self.reservation = None;
+        }
+        self.answer = answer;
+    }
+}

@@ -1,0 +1,76 @@
+//! From the configs of a topic to the settings of its logs.
+
+use std::collections::BTreeMap;
+
+use thalweg_controller::{Topic, TopicConfig, topic_config};
+use thalweg_storage::{CleanupPolicy, Durability, LogConfig, TimestampType};
+
+use crate::error::Error;
+
+/// What a node uses for the configs that a topic does not set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TopicDefaults {
+    overrides: BTreeMap<String, String>,
+}
+
+impl TopicDefaults {
+    /// Checks the defaults of a node.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an unknown name or a bad value.
+    pub(crate) fn new(overrides: BTreeMap<String, String>) -> Result<Self, Error> {
+        TopicConfig::default()
+            .with_overrides(&overrides)
+            .map_err(|error| Error::Config { name: "topic_defaults", reason: error.to_string() })?;
+        Ok(Self { overrides })
+    }
+
+    /// The value this node gives to a config that a topic does not set; `None` where it has no opinion.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.overrides.get(name).map(String::as_str)
+    }
+
+    /// All configs of `topic` as this node uses them.
+    pub(crate) fn resolve(&self, topic: &Topic) -> TopicConfig {
+        TopicConfig::for_replication(topic.replication_factor())
+            .with_overrides(&self.overrides)
+            .and_then(|config| config.with_overrides(&topic.overrides))
+            // Both are valid by themselves; only together can they cross, and then the topic's win.
+            .unwrap_or_else(|_| topic.config.clone())
+    }
+}
+
+/// The settings of the logs of `topic`.
+pub(crate) fn log_config(defaults: &TopicDefaults, topic: &Topic) -> LogConfig {
+    let config = defaults.resolve(topic);
+    LogConfig {
+        segment_bytes: unsigned(config.segment_bytes),
+        segment_ms: config.segment_ms,
+        index_interval_bytes: unsigned(config.index_interval_bytes),
+        segment_index_bytes: unsigned(config.segment_index_bytes),
+        retention_ms: config.retention_ms,
+        retention_bytes: config.retention_bytes,
+        max_message_bytes: unsigned(config.max_message_bytes),
+        timestamp_type: match config.message_timestamp_type {
+            topic_config::TimestampType::CreateTime => TimestampType::CreateTime,
+            topic_config::TimestampType::LogAppendTime => TimestampType::LogAppendTime,
+        },
+        timestamp_before_max_ms: config.message_timestamp_before_max_ms,
+        timestamp_after_max_ms: config.message_timestamp_after_max_ms,
+        cleanup_policy: CleanupPolicy {
+            delete: config.cleanup_policy.delete,
+            compact: config.cleanup_policy.compact,
+        },
+        durability: match config.durability {
+            topic_config::Durability::Durable => Durability::Synced,
+            topic_config::Durability::Relaxed => Durability::Relaxed,
+        },
+        file_delete_delay_ms: config.file_delete_delay_ms,
+        ..LogConfig::default()
+    }
+}
+
+/// The checks on topic configs let no negative value through.
+fn unsigned(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or(0)
+}

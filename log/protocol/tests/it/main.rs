@@ -1,0 +1,4 @@
+//! The integration tests of the wire.
+
+mod allocations;
+mod record;
