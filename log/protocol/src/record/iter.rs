@@ -144,6 +144,11 @@ impl DecodedBatch {
         self.records.len()
     }
 
+    /// The records' bytes, which the views of [`DecodedBatch::iter`] are stretches of.
+    pub fn bytes(&self) -> &Bytes {
+        &self.records
+    }
+
     /// The records as views.
     pub fn iter(&self) -> RecordIter<'_> {
         RecordIter::new(&self.header, &self.records)

@@ -60,6 +60,27 @@ impl<'a> Headers<'a> {
         HeaderIter { encoded: self.encoded, remaining: self.count }
     }
 
+    /// The headers as they lie in the record: name and value of each, with their lengths before them, without
+    /// the count of headers.
+    pub fn encoded(&self) -> &'a [u8] {
+        self.encoded
+    }
+
+    /// Reads back what [`Headers::encoded`] returned.
+    ///
+    /// # Errors
+    /// When `encoded` is not `count` headers and nothing else.
+    pub fn from_encoded(encoded: &'a [u8], count: usize) -> Result<Self, RecordFault> {
+        let mut rest = encoded;
+        for _ in 0..count {
+            take_header(&mut rest)?;
+        }
+        match rest.is_empty() {
+            true => Ok(Self { encoded, count }),
+            false => Err(RecordFault::TrailingBytes { extra: rest.len() }),
+        }
+    }
+
     /// The last header with this key, which is the one that counts when it occurs twice (KIP-82).
     pub fn last(&self, key: &str) -> Option<Header<'a>> {
         self.iter().filter(|header| header.key == key.as_bytes()).last()

@@ -1,0 +1,177 @@
+//! What can go wrong, and what the caller must do about it.
+
+use std::path::PathBuf;
+
+use thalweg_protocol::TopicPartition;
+
+use crate::program::TaskId;
+
+/// Why a streams application, or a part of it, cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration cannot work.
+    #[error("{field}: {reason}")]
+    Config {
+        /// The field at fault.
+        field: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The topology cannot run.
+    #[error("the topology is not valid: {reason}")]
+    Topology {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A topic that the topology reads or writes does not exist.
+    #[error("topic {topic} does not exist{}", similar.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
+    UnknownTopic {
+        /// The topic.
+        topic: String,
+        /// The topic that does exist and is spelt most alike.
+        similar: Option<String>,
+    },
+    /// An internal topic exists but does not fit.
+    #[error(
+        "topic {topic} has {found} partitions but {expected} are needed; reset the application or rename it"
+    )]
+    TopicMismatch {
+        /// The topic.
+        topic: String,
+        /// How many partitions it has.
+        found: i32,
+        /// How many it would need.
+        expected: i32,
+    },
+    /// A key or value could not be decoded, and the configuration says to stop then.
+    #[error("the record at offset {offset} of {partition} does not decode: {reason}")]
+    Undecodable {
+        /// Where it lies.
+        partition: TopicPartition,
+        /// Its offset.
+        offset: i64,
+        /// Why.
+        reason: String,
+    },
+    /// A key, value or aggregate could not be encoded or read back.
+    #[error("{0}")]
+    Serde(#[from] crate::serde::SerdeError),
+    /// A state store failed.
+    #[error("the state of task {task} failed{}: {reason}", if store.is_empty() { String::new() } else { format!(" in store {store}") })]
+    State {
+        /// The task whose state it is.
+        task: TaskId,
+        /// The store; empty when it is not one in particular.
+        store: String,
+        /// What the store said.
+        reason: String,
+    },
+    /// Another process holds the state directory.
+    #[error("{} is in use by another process", directory.display())]
+    StateInUse {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// A file of the state directory could not be read or written.
+    #[error("{}: {source}", path.display())]
+    StateFile {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The offset metadata of the group was not written by this library.
+    #[error("the committed offset metadata of {partition} cannot be read: {reason}")]
+    Metadata {
+        /// The input partition.
+        partition: TopicPartition,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A changelog ends before the state that was committed.
+    #[error(
+        "changelog {partition} ends at {end} but the committed state needs it up to {needed}: records were lost"
+    )]
+    ChangelogLost {
+        /// The changelog partition.
+        partition: TopicPartition,
+        /// Where it ends.
+        end: i64,
+        /// Up to where it was written when the offsets were committed.
+        needed: i64,
+    },
+    /// A transaction could not be finished: its outcome was a definite abort, or is settled as one.
+    #[error("the transaction was aborted: {reason}")]
+    Aborted {
+        /// Why.
+        reason: String,
+    },
+    /// Whether a transaction was committed is not known; it must be fenced and looked up.
+    #[error("the outcome of the transaction is unknown: {reason}")]
+    UnknownOutcome {
+        /// Why.
+        reason: String,
+    },
+    /// A newer instance has taken over.
+    #[error("fenced by a newer instance: {reason}")]
+    Fenced {
+        /// Why.
+        reason: String,
+    },
+    /// The cluster cannot be reached, or answers that it cannot now.
+    #[error("the cluster does not answer: {reason}")]
+    Unavailable {
+        /// Why.
+        reason: String,
+    },
+    /// The cluster refuses for good.
+    #[error("{action} was refused: {reason}")]
+    Refused {
+        /// What was asked for.
+        action: &'static str,
+        /// What the cluster said.
+        reason: String,
+    },
+    /// The program failed.
+    #[error("the program failed: {0}")]
+    Program(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A test asked for the task to die at this point.
+    #[error("failpoint {name}")]
+    Failpoint {
+        /// The failpoint's name.
+        name: String,
+    },
+    /// A stream thread ended by a panic.
+    #[error("a stream thread panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
+}
+
+/// What the caller must do about an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Drop what is not committed, reopen the tasks from their last commit, and go on.
+    Reopen,
+    /// Give up: going on needs a person.
+    Fatal,
+}
+
+impl Error {
+    /// What the caller must do.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Aborted { .. }
+            | Self::UnknownOutcome { .. }
+            | Self::Fenced { .. }
+            | Self::Unavailable { .. } => ErrorKind::Reopen,
+            _ => ErrorKind::Fatal,
+        }
+    }
+
+    /// Wraps what a program of one's own failed with.
+    pub fn program(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Program(source.into())
+    }
+}

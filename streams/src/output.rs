@@ -1,0 +1,216 @@
+//! Where a program's results go: a buffer per partition of every sink.
+
+use std::fmt::Display;
+
+use bytestring::ByteString;
+use thalweg_protocol::TopicPartition;
+use thalweg_protocol::record::{Header, Record as RawRecord};
+
+use crate::config::Undecodable;
+use crate::error::Error;
+use crate::records::RecordBuffer;
+
+/// Which partition of a sink a record goes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PartitionChoice {
+    /// By the key's bytes, as every Kafka client does it (murmur2); without a key, the task's own.
+    #[default]
+    ByKey,
+    /// This one.
+    Number(i32),
+}
+
+/// Collects a task's results. A record is appended to the buffer of its partition; the runtime hands full
+/// buffers to the producer between batches and flushes the rest in the commit.
+pub struct Output {
+    sinks: Vec<OutputTopic>,
+    dead_letters: OutputTopic,
+    undecodable: Undecodable,
+    sources: Vec<TopicPartition>,
+    task_partition: i32,
+    sent: u64,
+    dead: u64,
+}
+
+/// The buffers of one topic, a partition each.
+pub(crate) struct OutputTopic {
+    pub(crate) topic: ByteString,
+    pub(crate) partitions: Vec<RecordBuffer>,
+}
+
+impl OutputTopic {
+    pub(crate) fn new(topic: impl Into<ByteString>, partitions: i32) -> Self {
+        let partitions = (0..partitions.max(1)).map(|_| RecordBuffer::new()).collect();
+        Self { topic: topic.into(), partitions }
+    }
+}
+
+/// The header that says why a record is a dead letter; the names are those of KIP-1034.
+pub const DEAD_LETTER_REASON: &str = "__streams.errors.message";
+/// The header that names the topic a dead letter was read from.
+pub const DEAD_LETTER_TOPIC: &str = "__streams.errors.topic";
+/// The header that names the partition a dead letter was read from, in decimal.
+pub const DEAD_LETTER_PARTITION: &str = "__streams.errors.partition";
+/// The header that says at which offset a dead letter was read, in decimal.
+pub const DEAD_LETTER_OFFSET: &str = "__streams.errors.offset";
+
+impl Output {
+    pub(crate) fn new(
+        sinks: Vec<OutputTopic>,
+        dead_letters: OutputTopic,
+        undecodable: Undecodable,
+        sources: Vec<TopicPartition>,
+        task_partition: i32,
+    ) -> Self {
+        Self { sinks, dead_letters, undecodable, sources, task_partition, sent: 0, dead: 0 }
+    }
+
+    /// Appends a record to the sink with this index in the sub-topology; `headers` are `[]` for none.
+    ///
+    /// # Panics
+    /// When the sub-topology has no such sink, or the sink no such partition.
+    pub fn send<'h>(
+        &mut self,
+        sink: usize,
+        to: PartitionChoice,
+        timestamp: i64,
+        key: Option<&[u8]>,
+        value: Option<&[u8]>,
+        headers: impl IntoIterator<Item = Header<'h>>,
+    ) {
+        let partitions = &mut self.sinks[sink].partitions;
+        let partition = match (to, key) {
+            (PartitionChoice::Number(partition), _) => partition as usize,
+            (PartitionChoice::ByKey, Some(key)) => partition_of(key, partitions.len()),
+            (PartitionChoice::ByKey, None) => self.task_partition as usize % partitions.len(),
+        };
+        partitions[partition].push(timestamp, key, value, headers);
+        self.sent += 1;
+    }
+
+    /// How many partitions the sink with this index has.
+    pub fn partitions(&self, sink: usize) -> i32 {
+        self.sinks[sink].partitions.len() as i32
+    }
+
+    /// Puts aside a record of input `input` that cannot be processed: it goes to the application's
+    /// dead-letter topic as it is, with reason, topic, partition and offset as headers.
+    ///
+    /// # Errors
+    /// [`Error::Undecodable`] when the configuration says to stop instead.
+    pub fn dead_letter(
+        &mut self,
+        input: usize,
+        record: &RawRecord<'_>,
+        reason: &dyn Display,
+    ) -> Result<(), Error> {
+        let source = &self.sources[input];
+        if self.undecodable == Undecodable::Fail {
+            return Err(Error::Undecodable {
+                partition: source.clone(),
+                offset: record.offset.0,
+                reason: reason.to_string(),
+            });
+        }
+        let reason = reason.to_string();
+        let (number, offset) = (source.partition.to_string(), record.offset.to_string());
+        let why = [
+            Header::new(DEAD_LETTER_REASON, Some(reason.as_bytes())),
+            Header::new(DEAD_LETTER_TOPIC, Some(source.topic.as_bytes())),
+            Header::new(DEAD_LETTER_PARTITION, Some(number.as_bytes())),
+            Header::new(DEAD_LETTER_OFFSET, Some(offset.as_bytes())),
+        ];
+        let partitions = &mut self.dead_letters.partitions;
+        let partition = source.partition as usize % partitions.len();
+        let headers = record.headers.iter().chain(why);
+        partitions[partition].push(record.timestamp, record.key, record.value, headers);
+        self.dead += 1;
+        Ok(())
+    }
+
+    /// The buffers of all sinks and of the dead letters.
+    pub(crate) fn topics_mut(&mut self) -> impl Iterator<Item = &mut OutputTopic> {
+        self.sinks.iter_mut().chain([&mut self.dead_letters])
+    }
+
+    /// How many records were sent to sinks since the start.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// How many records were put aside since the start.
+    pub(crate) fn dead(&self) -> u64 {
+        self.dead
+    }
+}
+
+/// The partition that every Kafka client's default partitioner chooses for `key`.
+pub(crate) fn partition_of(key: &[u8], partitions: usize) -> usize {
+    (murmur2(key) & 0x7fff_ffff) as usize % partitions
+}
+
+/// Murmur2 with Kafka's seed.
+fn murmur2(bytes: &[u8]) -> u32 {
+    const MIX: u32 = 0x5bd1_e995;
+    let mut hash = 0x9747_b28c ^ bytes.len() as u32;
+    let (words, tail) = bytes.as_chunks::<4>();
+    for &word in words {
+        let mut mixed = u32::from_le_bytes(word).wrapping_mul(MIX);
+        mixed ^= mixed >> 24;
+        hash = hash.wrapping_mul(MIX) ^ mixed.wrapping_mul(MIX);
+    }
+    if !tail.is_empty() {
+        for (at, &byte) in tail.iter().enumerate() {
+            hash ^= u32::from(byte) << (8 * at);
+        }
+        hash = hash.wrapping_mul(MIX);
+    }
+    hash ^= hash >> 13;
+    hash = hash.wrapping_mul(MIX);
+    hash ^ (hash >> 15)
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_protocol::Offset;
+
+    use super::*;
+
+    #[test]
+    fn murmur2_is_kafkas() {
+        // From the test of Kafka's Utils.murmur2.
+        for (key, hash) in [
+            ("21", -973_932_308_i32),
+            ("foobar", -790_332_482),
+            ("a-little-bit-long-string", -985_981_536),
+            ("a-little-bit-longer-string", -1_486_304_829),
+            ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971),
+            ("abc", 479_470_107),
+        ] {
+            assert_eq!(murmur2(key.as_bytes()) as i32, hash, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_dead_letter_says_where_it_came_from() {
+        let sources = vec![TopicPartition::new("in", 3)];
+        let topic = || OutputTopic::new("dead", 2);
+        let mut output = Output::new(vec![], topic(), Undecodable::DeadLetter, sources.clone(), 3);
+        let record = RawRecord {
+            offset: Offset(42),
+            timestamp: 7,
+            key: Some(b"k"),
+            value: Some(b"v"),
+            headers: Default::default(),
+        };
+        output.dead_letter(0, &record, &"not JSON").expect("the policy puts it aside");
+        let dead: Vec<_> = output.dead_letters.partitions[1].iter().collect();
+        assert_eq!((dead[0].key, dead[0].value, dead[0].timestamp), (record.key, record.value, 7));
+        let headers: Vec<_> = dead[0].headers.iter().map(|header| header.value.unwrap_or_default()).collect();
+        assert_eq!(headers, [&b"not JSON"[..], b"in", b"3", b"42"]);
+
+        let mut strict = Output::new(vec![], topic(), Undecodable::Fail, sources, 3);
+        let refused = strict.dead_letter(0, &record, &"not JSON");
+        assert!(matches!(refused, Err(Error::Undecodable { offset: 42, .. })));
+    }
+}

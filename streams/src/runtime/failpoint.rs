@@ -1,0 +1,142 @@
+//! Hooks by which tests let the application die at a chosen moment, or commit in a wrong order.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::commit::{CommitOrder, CommitStep};
+use crate::error::Error;
+
+/// What a test can ask of the runtime. The default asks nothing.
+#[derive(Clone, Debug, Default)]
+pub struct TestHooks {
+    /// In which order a commit takes its steps; every other than [`CommitOrder::Sound`] loses or repeats.
+    pub commit_order: CommitOrder,
+    /// Where to die.
+    pub failpoint: Option<Failpoint>,
+    /// How often each point was passed; shared by the threads of an application.
+    passed: Arc<Mutex<HashMap<(Moment, CommitStep), u64>>>,
+}
+
+impl PartialEq for TestHooks {
+    fn eq(&self, other: &Self) -> bool {
+        (self.commit_order, self.failpoint) == (other.commit_order, other.failpoint)
+    }
+}
+
+/// Before or after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// Before its first effect.
+    Before,
+    /// After its last effect.
+    After,
+}
+
+/// A place in the commit at which to die: `before:EndTransaction:3` is the third time that the application
+/// is about to end a transaction. `:fail` at the end makes an error of it instead of ending the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failpoint {
+    /// Before or after the step.
+    pub moment: Moment,
+    /// The step.
+    pub step: CommitStep,
+    /// At which passing, from 1.
+    pub passing: u64,
+    /// Fail with an error instead of aborting the process.
+    pub fails: bool,
+}
+
+impl FromStr for Failpoint {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = |reason: &str| Error::Config {
+            field: "failpoint",
+            reason: format!("{text:?} {reason}; write before|after:STEP:TIMES[:fail]"),
+        };
+        let mut parts = text.split(':');
+        let moment = match parts.next() {
+            Some("before") => Moment::Before,
+            Some("after") => Moment::After,
+            _ => return Err(wrong("begins with neither before nor after")),
+        };
+        let name = parts.next().unwrap_or_default();
+        let step = CommitStep::ALL.into_iter().find(|step| step.name() == name);
+        let step = step.ok_or_else(|| wrong("names no step of the commit"))?;
+        let passing = parts.next().unwrap_or("1").parse().map_err(|_| wrong("has no number of times"))?;
+        let fails = match parts.next() {
+            None => false,
+            Some("fail") => true,
+            Some(_) => return Err(wrong("ends in something unknown")),
+        };
+        Ok(Self { moment, step, passing, fails })
+    }
+}
+
+impl TestHooks {
+    /// The hooks that the environment asks for: `THALWEG_FAILPOINT` as [`Failpoint`] reads it, and
+    /// `THALWEG_COMMIT_ORDER` with the name of a [`CommitOrder`].
+    ///
+    /// # Errors
+    /// When a variable is set to something unknown.
+    pub fn from_environment() -> Result<Self, Error> {
+        let mut hooks = Self::default();
+        if let Ok(text) = std::env::var("THALWEG_FAILPOINT") {
+            hooks.failpoint = Some(text.parse()?);
+        }
+        if let Ok(text) = std::env::var("THALWEG_COMMIT_ORDER") {
+            hooks.commit_order = text.parse()?;
+        }
+        Ok(hooks)
+    }
+
+    /// Dies here if the test asked for it.
+    pub(crate) fn pass(&self, moment: Moment, step: CommitStep) -> Result<(), Error> {
+        let Some(failpoint) = self.failpoint.filter(|point| (point.moment, point.step) == (moment, step))
+        else {
+            return Ok(());
+        };
+        let passing = {
+            let mut passed = self.passed.lock();
+            let count = passed.entry((moment, step)).or_default();
+            *count += 1;
+            *count
+        };
+        match passing == failpoint.passing {
+            false => Ok(()),
+            true if failpoint.fails => {
+                Err(Error::Failpoint { name: format!("{moment:?}:{}:{passing}", step.name()) })
+            }
+            true => std::process::abort(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failpoint_fires_once_at_its_passing() {
+        let failpoint: Failpoint = "after:EndTransaction:2:fail".parse().expect("well-formed");
+        let hooks = TestHooks { failpoint: Some(failpoint), ..TestHooks::default() };
+        let fires: Vec<_> = (0..4)
+            .map(|_| {
+                hooks.pass(Moment::Before, CommitStep::EndTransaction).expect("another moment");
+                hooks.pass(Moment::After, CommitStep::WriteState).expect("another step");
+                hooks.pass(Moment::After, CommitStep::EndTransaction).is_err()
+            })
+            .collect();
+        assert_eq!(fires, [false, true, false, false]);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "during:WriteState", "before:Lunch", "after:WriteState:x", "after:WriteState:1:y"] {
+            assert!(text.parse::<Failpoint>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The task runtime.
+
+mod commit;
+mod failpoint;
+
+pub use commit::{CommitOrder, CommitStep};
+pub use failpoint::{Failpoint, Moment, TestHooks};

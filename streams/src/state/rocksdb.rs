@@ -1,0 +1,189 @@
+//! State in RocksDB, one database per task directory.
+//!
+//! The write-ahead log is off, because the changelog is one. So a crash takes back what the memtable held,
+//! and nothing else: there is one column family, a write set lies in one memtable as a whole, and memtables
+//! are flushed in order. After a crash the database is what it was at some earlier commit, and its
+//! checkpoint says at which.
+
+use std::path::Path;
+
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, Options, ReadOptions, WriteBatch, WriteBufferManager,
+    WriteOptions,
+};
+
+use super::backend::{Backend, ByteStrings, Change, Found, Visit, WriteSet};
+
+/// What all databases of a process share: one budget for the block cache and the memtables.
+pub(crate) struct RocksShared {
+    options: Options,
+}
+
+/// How large a memtable grows before it is flushed, unless memory is short, in bytes.
+const MEMTABLE_BYTES: usize = 32 << 20;
+
+/// How many files a database keeps open; the rest are opened when they are read.
+const OPEN_FILES: i32 = 256;
+
+impl RocksShared {
+    /// Caches and memtables that take up to `memory_bytes` together.
+    pub(crate) fn new(memory_bytes: usize) -> Self {
+        let cache = Cache::new_lru_cache(memory_bytes);
+        let memtables =
+            WriteBufferManager::new_write_buffer_manager_with_cache(memory_bytes / 2, false, cache.clone());
+        let mut blocks = BlockBasedOptions::default();
+        blocks.set_block_cache(&cache);
+        blocks.set_cache_index_and_filter_blocks(true);
+        blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
+        blocks.set_bloom_filter(10.0, false);
+        blocks.set_format_version(5);
+        let mut options = Options::default();
+        options.create_if_missing(true);
+        options.set_block_based_table_factory(&blocks);
+        options.set_write_buffer_manager(&memtables);
+        options.set_write_buffer_size(MEMTABLE_BYTES);
+        options.set_compression_type(DBCompressionType::Lz4);
+        options.set_level_compaction_dynamic_level_bytes(true);
+        options.set_max_open_files(OPEN_FILES);
+        options.set_max_background_jobs(2);
+        // One thread writes, in whole commits: the machinery for many writers only costs.
+        options.set_allow_concurrent_memtable_write(false);
+        options.set_enable_write_thread_adaptive_yield(false);
+        options.set_keep_log_file_num(2);
+        Self { options }
+    }
+}
+
+/// A database.
+pub(crate) struct RocksBackend {
+    db: DB,
+    write: WriteOptions,
+}
+
+impl RocksBackend {
+    /// Opens the database in `directory`, or makes one.
+    pub(crate) fn open(directory: &Path, shared: &RocksShared) -> Result<Self, String> {
+        let db = DB::open(&shared.options, directory).map_err(rocksdb::Error::into_string)?;
+        let mut write = WriteOptions::default();
+        write.disable_wal(true);
+        Ok(Self { db, write })
+    }
+}
+
+impl Backend for RocksBackend {
+    fn multi_get(&self, keys: &ByteStrings, found: &mut Found) -> Result<(), String> {
+        let family = self.db.cf_handle("default").expect("every database has the default column family");
+        for value in self.db.batched_multi_get_cf(&family, keys.iter(), false) {
+            found.push(value.map_err(rocksdb::Error::into_string)?.as_deref());
+        }
+        Ok(())
+    }
+
+    fn write(&self, changes: &WriteSet) -> Result<(), String> {
+        let mut batch =
+            WriteBatch::with_capacity_bytes(changes.size_in_bytes() + changes.size_in_bytes() / 4);
+        for change in changes.iter() {
+            match change {
+                Change::Put(key, value) => batch.put(key, value),
+                Change::Delete(key) => batch.delete(key),
+                Change::DeleteRange(from, to) => batch.delete_range(from, to),
+            }
+        }
+        self.db.write_opt(&batch, &self.write).map_err(rocksdb::Error::into_string)
+    }
+
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String> {
+        let mut options = ReadOptions::default();
+        options.set_iterate_upper_bound(to);
+        let mut iterator = self.db.raw_iterator_opt(options);
+        iterator.seek(from);
+        while let Some((key, value)) = iterator.item() {
+            if visit(key, value).is_break() {
+                break;
+            }
+            iterator.next();
+        }
+        iterator.status().map_err(rocksdb::Error::into_string)
+    }
+
+    fn flush(&self) -> Result<(), String> {
+        self.db.flush().map_err(rocksdb::Error::into_string)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use thalweg_protocol::Offset;
+    use thalweg_protocol::record::Record as RawRecord;
+
+    use super::*;
+    use crate::program::TaskId;
+    use crate::state::{Checkpoint, StoreSpec, StoredValues, TaskState};
+
+    #[test]
+    fn is_a_map_of_bytes() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let backend = RocksBackend::open(directory.path(), &RocksShared::new(8 << 20)).expect("opened");
+        crate::state::backend::checks::a_map_of_bytes(&backend);
+    }
+
+    /// Copies what a kill at this moment would leave: the files, without what lies in memory.
+    fn crash(from: &Path, to: &Path) {
+        for entry in std::fs::read_dir(from).expect("readable") {
+            let entry = entry.expect("readable");
+            if entry.file_name() != "LOCK" {
+                std::fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+            }
+        }
+    }
+
+    #[test]
+    fn a_lost_memtable_leaves_an_earlier_commit_as_a_whole() {
+        let shared = RocksShared::new(8 << 20);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let task = TaskId { subtopology: 0, partition: 0 };
+        let specs = [StoreSpec::key_value("counts"), StoreSpec::window("windows", 1000)];
+        let backend = Arc::new(RocksBackend::open(directory.path(), &shared).expect("opened"));
+        let mut state = TaskState::open(task, backend, &specs).expect("opened");
+        let mut stores = state.stores(0);
+        for sequence in 1..=5_u64 {
+            for store in &mut stores {
+                for key in 0..100_u32 {
+                    let key = format!("key {key:03} window 000000");
+                    store.put(key.as_bytes(), sequence as i64, &sequence.to_be_bytes());
+                }
+            }
+            let checkpoint = Checkpoint { sequence, ..Checkpoint::default() };
+            state.commit(&mut stores, checkpoint).expect("committed");
+            if sequence == 3 {
+                state.flush().expect("flushed");
+            }
+        }
+        let record = RawRecord {
+            offset: Offset(0),
+            timestamp: 0,
+            key: Some(b"restored"),
+            value: Some(b"!"),
+            headers: Default::default(),
+        };
+        state.restore(0, [record].into_iter(), 1).expect("restored");
+
+        let after = tempfile::tempdir().expect("a temporary directory");
+        crash(directory.path(), after.path());
+        let backend = Arc::new(RocksBackend::open(after.path(), &shared).expect("opened after a crash"));
+        let state = TaskState::open(task, backend, &specs).expect("opened");
+        assert_eq!(state.checkpoint().sequence, 3);
+        assert_eq!(state.checkpoint().changelog("counts"), 0);
+        let mut values = StoredValues::new();
+        for store in &mut state.stores(0) {
+            let keys: Vec<_> = (0..100).map(|key| format!("key {key:03} window 000000")).collect();
+            store.multi_get(keys.iter().map(String::as_bytes), &mut values).expect("readable");
+            for at in 0..keys.len() {
+                let found = values.get(at).expect("it was flushed");
+                assert_eq!((found.timestamp, found.value), (3, &3_u64.to_be_bytes()[..]));
+            }
+        }
+    }
+}

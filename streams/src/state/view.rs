@@ -1,0 +1,98 @@
+//! Reading the stores of a running application from outside: the committed view.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::backend::{Backend, ByteStrings, Found};
+use super::layout::{self, KeyLayout, StorePrefix};
+use crate::error::Error;
+use crate::program::TaskId;
+
+/// A store as the last commit left it, over all tasks of this instance that hold a part of it. What is not
+/// committed does not show, so a reader never sees what a crash would take back.
+pub struct StoreView {
+    parts: Vec<StorePart>,
+}
+
+/// One task's part of a store.
+#[derive(Clone)]
+pub(crate) struct StorePart {
+    task: TaskId,
+    backend: Arc<dyn Backend>,
+    prefix: StorePrefix,
+    layout: KeyLayout,
+}
+
+impl StorePart {
+    pub(super) fn new(
+        task: TaskId,
+        backend: Arc<dyn Backend>,
+        prefix: StorePrefix,
+        layout: KeyLayout,
+    ) -> Self {
+        Self { task, backend, prefix, layout }
+    }
+
+    pub(crate) fn task(&self) -> TaskId {
+        self.task
+    }
+
+    fn failed(&self, reason: String) -> Error {
+        Error::State { task: self.task, store: String::new(), reason }
+    }
+}
+
+/// A value read through a [`StoreView`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedValue {
+    /// The timestamp it was put with, in ms.
+    pub timestamp: i64,
+    /// Its bytes.
+    pub value: Vec<u8>,
+}
+
+impl StoreView {
+    pub(crate) fn new(parts: Vec<StorePart>) -> Self {
+        Self { parts }
+    }
+
+    /// The tasks of this instance that hold a part of the store.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.parts.iter().map(|part| part.task)
+    }
+
+    /// The value of `key`, if this instance holds it.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn get(&self, key: &[u8]) -> Result<Option<OwnedValue>, Error> {
+        for part in &self.parts {
+            let (mut keys, mut found) = (ByteStrings::default(), Found::default());
+            keys.push_with(|out| part.layout.place(part.prefix, key, out));
+            part.backend.multi_get(&keys, &mut found).map_err(|reason| part.failed(reason))?;
+            if let Some((timestamp, value)) = found.get(0).and_then(layout::split_stored) {
+                return Ok(Some(OwnedValue { timestamp, value: value.to_vec() }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Visits every key with its timestamp and value, task by task, in the order of the keys (of a window
+    /// store: by time, roughly). A write in between may show or not.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn for_each(&self, mut visit: impl FnMut(&[u8], i64, &[u8])) -> Result<(), Error> {
+        for part in &self.parts {
+            let end = layout::end_of(part.prefix);
+            let scanned = part.backend.scan(&part.prefix, &end, &mut |place, stored| {
+                if let Some((timestamp, value)) = layout::split_stored(stored) {
+                    visit(part.layout.key(place), timestamp, value);
+                }
+                ControlFlow::Continue(())
+            });
+            scanned.map_err(|reason| part.failed(reason))?;
+        }
+        Ok(())
+    }
+}
