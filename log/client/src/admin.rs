@@ -2,19 +2,29 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytestring::ByteString;
-use thalweg_protocol::{NodeId, Offset, TopicPartition, Uuid};
+use thalweg_protocol::messages::create_topics::{
+    CreatableTopic, CreatableTopicConfig, CreatableTopicResult, CreateTopicsRequest,
+};
+use thalweg_protocol::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
+use thalweg_protocol::messages::describe_cluster::{DescribeClusterBroker, DescribeClusterRequest};
+use thalweg_protocol::messages::{Api, ApiKey};
+use thalweg_protocol::{ErrorCode, NodeId, Offset, TopicPartition, Uuid};
 
+use crate::by_leader::{delete_records, list_offsets};
 use crate::cluster::Cluster;
 use crate::config::Isolation;
-use crate::consumer::{CommittedOffset, ListedOffset, OffsetSpec};
-use crate::error::Result;
+use crate::consumer::{
+    CommittedOffset, GroupMetadata, ListedOffset, OffsetSpec, commit_offsets, fetch_offsets,
+};
+use crate::coordinator::Coordinator;
+use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{BrokerAddress, TopicMetadata};
 
-fn unfinished() -> ! {
-    panic!("not built yet")
-}
+/// The first version of DeleteTopics that takes names or ids.
+const NAMES_AND_IDS: i16 = 6;
 
 /// Manages topics, offsets and the cluster. Calls are retried within the client's API timeout.
 #[derive(Clone)]
@@ -88,8 +98,11 @@ impl Admin {
     /// # Errors
     /// [`Error::Broker`](crate::Error::Broker) with `TopicAlreadyExists` or whatever else the broker refused.
     pub async fn create_topic(&self, topic: NewTopic) -> Result<CreatedTopic> {
-        let _ = topic;
-        unfinished()
+        let name = topic.name.clone();
+        let mut created = self.create_topics(vec![topic]).await?;
+        let created = created.pop().unwrap_or(Err(missing(ApiKey::CreateTopics)))?;
+        self.wait_for_leaders(&name).await?;
+        Ok(created)
     }
 
     /// Creates topics; each has a result of its own, in the order asked for.
@@ -97,8 +110,23 @@ impl Admin {
     /// # Errors
     /// Whatever keeps the cluster from answering.
     pub async fn create_topics(&self, topics: Vec<NewTopic>) -> Result<Vec<Result<CreatedTopic>>> {
-        let _ = topics;
-        unfinished()
+        let names: Vec<ByteString> = topics.iter().map(|topic| topic.name.clone()).collect();
+        let request = CreateTopicsRequest {
+            topics: topics.into_iter().map(creatable).collect(),
+            timeout_ms: self.timeout_ms(),
+            validate_only: false,
+        };
+        let response = self.call(
+            "creating topics",
+            || request.clone(),
+            |response| response.topics.iter().map(|topic| topic.error_code).find(|code| is_passing(*code)),
+        );
+        let mut results: HashMap<_, _> =
+            response.await?.topics.into_iter().map(|topic| (topic.name.clone(), created(topic))).collect();
+        Ok(names
+            .iter()
+            .map(|name| results.remove(name).unwrap_or(Err(missing(ApiKey::CreateTopics))))
+            .collect())
     }
 
     /// Deletes a topic with all its records.
@@ -106,8 +134,27 @@ impl Admin {
     /// # Errors
     /// [`Error::Broker`](crate::Error::Broker) with `UnknownTopicOrPartition` when there is none.
     pub async fn delete_topic(&self, name: &str) -> Result<()> {
-        let _ = name;
-        unfinished()
+        let request = |version: i16| DeleteTopicsRequest {
+            topics: match version {
+                NAMES_AND_IDS.. => vec![DeleteTopicState { name: Some(name.into()), topic_id: Uuid::ZERO }],
+                _ => Vec::new(),
+            },
+            topic_names: if version < NAMES_AND_IDS { vec![name.into()] } else { Vec::new() },
+            timeout_ms: self.timeout_ms(),
+        };
+        let mut retry = self.cluster.retry("deleting a topic");
+        loop {
+            let answer = self.delete_topic_once(name, request).await;
+            match answer {
+                Err(error) if error.kind() == ErrorKind::Retry && !is_unknown_topic(&error) => {
+                    retry.pause(error).await?;
+                }
+                Err(error) if is_unknown_topic(&error) => {
+                    return Err(Error::UnknownTopic { topic: ByteString::from(name) });
+                }
+                answer => return answer,
+            }
+        }
     }
 
     /// All topics with their partitions, internal ones included, in the order of their names.
@@ -115,7 +162,8 @@ impl Admin {
     /// # Errors
     /// Whatever keeps the cluster from answering.
     pub async fn list_topics(&self) -> Result<Vec<TopicMetadata>> {
-        unfinished()
+        let metadata = self.cluster.refresh_all().await?;
+        Ok(metadata.topics().into_iter().cloned().collect())
     }
 
     /// One topic with its partitions: leaders, epochs, replicas, in sync or not.
@@ -123,8 +171,11 @@ impl Admin {
     /// # Errors
     /// [`Error::UnknownTopic`](crate::Error::UnknownTopic) when there is none.
     pub async fn describe_topic(&self, name: &str) -> Result<TopicMetadata> {
-        let _ = name;
-        unfinished()
+        let name = ByteString::from(name);
+        self.cluster.want([&name]);
+        self.cluster.refresh().await?;
+        let metadata = self.cluster.topic_known(&name).await?;
+        metadata.topic(&name).cloned().ok_or(Error::UnknownTopic { topic: name })
     }
 
     /// The cluster's nodes.
@@ -132,7 +183,20 @@ impl Admin {
     /// # Errors
     /// Whatever keeps the cluster from answering.
     pub async fn describe_cluster(&self) -> Result<ClusterDescription> {
-        unfinished()
+        let request = DescribeClusterRequest::default();
+        let response =
+            self.call("describing the cluster", || request.clone(), |response| Some(response.error_code));
+        let response = response.await?;
+        let broker = |broker: DescribeClusterBroker| BrokerAddress {
+            id: NodeId(broker.broker_id),
+            host: broker.host,
+            port: u16::try_from(broker.port).unwrap_or_default(),
+            rack: broker.rack,
+        };
+        let mut brokers: Vec<BrokerAddress> = response.brokers.into_iter().map(broker).collect();
+        brokers.sort_by_key(|broker| broker.id);
+        let controller = (response.controller_id >= 0).then_some(NodeId(response.controller_id));
+        Ok(ClusterDescription { cluster_id: response.cluster_id, controller, brokers })
     }
 
     /// Looks up offsets in the logs of partitions.
@@ -144,8 +208,7 @@ impl Admin {
         wanted: &[(TopicPartition, OffsetSpec)],
         isolation: Isolation,
     ) -> Result<BTreeMap<TopicPartition, ListedOffset>> {
-        let _ = (wanted, isolation);
-        unfinished()
+        list_offsets(&self.cluster, wanted.iter().cloned(), isolation).await
     }
 
     /// Deletes the records before these offsets; returns the first offset that each log has now.
@@ -156,8 +219,7 @@ impl Admin {
         &self,
         before: &[(TopicPartition, Offset)],
     ) -> Result<BTreeMap<TopicPartition, Offset>> {
-        let _ = before;
-        unfinished()
+        delete_records(&self.cluster, before.iter().cloned()).await
     }
 
     /// What a group has committed: for `partitions`, or for all that it has commits of. With `require_stable` it waits
@@ -171,8 +233,8 @@ impl Admin {
         partitions: Option<&[TopicPartition]>,
         require_stable: bool,
     ) -> Result<HashMap<TopicPartition, CommittedOffset>> {
-        let _ = (group, partitions, require_stable);
-        unfinished()
+        let coordinator = Coordinator::for_short_calls(&self.cluster, group);
+        fetch_offsets(&coordinator, partitions, require_stable).await
     }
 
     /// Commits offsets for a group that has no members.
@@ -184,7 +246,117 @@ impl Admin {
         group: &str,
         offsets: &[(TopicPartition, CommittedOffset)],
     ) -> Result<()> {
-        let _ = (group, offsets, &self.cluster);
-        unfinished()
+        let coordinator = Coordinator::for_short_calls(&self.cluster, group);
+        commit_offsets(&coordinator, &GroupMetadata::without_membership(group), offsets).await
     }
+
+    /// Calls any broker until `code` finds no refusal that passes in the answer.
+    async fn call<A: Api>(
+        &self,
+        operation: &'static str,
+        request: impl Fn() -> A,
+        code: impl Fn(&A::Response) -> Option<i16>,
+    ) -> Result<A::Response> {
+        let mut retry = self.cluster.retry(operation);
+        loop {
+            let answer = match self.cluster.any_node().await {
+                Ok(node) => node.call(request()).await,
+                Err(error) => Err(error),
+            };
+            let error = match answer {
+                Ok(response) => match code(&response).map(ErrorCode::from) {
+                    None | Some(ErrorCode::None) => return Ok(response),
+                    Some(code) => refused(A::KEY, code, "the cluster", None),
+                },
+                Err(error) => error,
+            };
+            match error.kind() {
+                ErrorKind::Retry => retry.pause(error).await?,
+                _ => return Err(error),
+            }
+        }
+    }
+
+    async fn delete_topic_once(
+        &self,
+        name: &str,
+        request: impl Fn(i16) -> DeleteTopicsRequest,
+    ) -> Result<()> {
+        let node = self.cluster.any_node().await?;
+        let version = node.offered().pick(ApiKey::DeleteTopics, DeleteTopicsRequest::VERSIONS)?;
+        let response = node.call_in(version, request(version), Duration::ZERO).await?;
+        let result = response.responses.into_iter().next().ok_or_else(|| missing(ApiKey::DeleteTopics))?;
+        match ErrorCode::from(result.error_code) {
+            ErrorCode::None => Ok(()),
+            code => Err(refused(ApiKey::DeleteTopics, code, &format!("topic {name}"), result.error_message)),
+        }
+    }
+
+    /// Waits until each partition of a new topic has a leader.
+    async fn wait_for_leaders(&self, name: &ByteString) -> Result<()> {
+        let mut retry = self.cluster.retry("waiting for a new topic's leaders");
+        self.cluster.want([name]);
+        loop {
+            let metadata = self.cluster.refresh().await?;
+            let leaderless = match metadata.topic(name) {
+                Some(topic) => topic.partitions.iter().find(|partition| partition.leader == NodeId::NONE),
+                None => {
+                    retry.pause(Error::UnknownTopic { topic: name.clone() }).await?;
+                    continue;
+                }
+            };
+            let Some(leaderless) = leaderless else { return Ok(()) };
+            let partition = TopicPartition::new(name.clone(), leaderless.partition);
+            retry.pause(Error::NoLeader { partition }).await?;
+        }
+    }
+
+    fn timeout_ms(&self) -> i32 {
+        self.cluster.config().request_timeout_ms.min(i32::MAX as u64) as i32
+    }
+}
+
+fn creatable(topic: NewTopic) -> CreatableTopic {
+    let config = |(name, value): (String, String)| CreatableTopicConfig {
+        name: ByteString::from(name),
+        value: Some(ByteString::from(value)),
+    };
+    CreatableTopic {
+        name: topic.name,
+        num_partitions: topic.partitions.unwrap_or(-1),
+        replication_factor: topic.replication_factor.unwrap_or(-1),
+        configs: topic.configs.into_iter().map(config).collect(),
+        ..CreatableTopic::default()
+    }
+}
+
+fn created(topic: CreatableTopicResult) -> Result<CreatedTopic> {
+    match ErrorCode::from(topic.error_code) {
+        ErrorCode::None => Ok(CreatedTopic {
+            name: topic.name,
+            id: topic.topic_id,
+            partitions: (topic.num_partitions >= 0).then_some(topic.num_partitions),
+            replication_factor: (topic.replication_factor >= 0).then_some(topic.replication_factor),
+        }),
+        code => {
+            let subject = format!("topic {}", topic.name);
+            Err(refused(ApiKey::CreateTopics, code, &subject, topic.error_message))
+        }
+    }
+}
+
+fn refused(api: ApiKey, code: ErrorCode, subject: &str, message: Option<ByteString>) -> Error {
+    Error::Broker { api, code, subject: subject.to_owned(), message }
+}
+
+fn missing(api: ApiKey) -> Error {
+    Error::BadAnswer { api, reason: "the topic is missing from it" }
+}
+
+fn is_passing(code: i16) -> bool {
+    ErrorCode::from(code).is_retriable()
+}
+
+fn is_unknown_topic(error: &Error) -> bool {
+    error.code() == Some(ErrorCode::UnknownTopicOrPartition)
 }

@@ -30,7 +30,7 @@ pub(crate) struct Cluster {
     connector: Arc<dyn Connect>,
     bootstrap: Vec<BrokerAddress>,
     /// For metadata, admin calls and coordinators' addresses.
-    pool: Pool,
+    pool: Arc<Pool>,
     /// Guards the current metadata, which is replaced as a whole.
     metadata: RwLock<Known>,
     /// Guards which refresh is under way, and the topics that one asks for.
@@ -57,8 +57,8 @@ impl Cluster {
             let limit = Duration::from_millis(config.connect_timeout_ms);
             Arc::new(TcpConnector::new(&config.client_id, limit))
         });
-        let cluster = Arc::new_cyclic(|_| Self {
-            pool: new_pool(&config, &connector, rng.clone()),
+        let cluster = Arc::new(Self {
+            pool: Arc::new(new_pool(&config, &connector, rng.clone())),
             connector,
             bootstrap,
             metadata: RwLock::new(Known { metadata: Arc::default(), as_of: Instant::now() }),
@@ -73,6 +73,11 @@ impl Cluster {
                 Err(error) => retry.pause(error).await?,
             }
         }
+    }
+
+    /// The connections for short calls.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
     pub(crate) fn config(&self) -> &ClientConfig {

@@ -25,7 +25,7 @@ pub(crate) enum CoordinatorOf {
 /// Finds a coordinator, and finds it again when it moves.
 pub(crate) struct Coordinator {
     cluster: Arc<Cluster>,
-    pool: Pool,
+    pool: Arc<Pool>,
     of: CoordinatorOf,
     key: ByteString,
     /// Guards where it was last found.
@@ -33,14 +33,18 @@ pub(crate) struct Coordinator {
 }
 
 impl Coordinator {
+    /// A coordinator that is talked to over a connection of its own: its answers may be long in coming.
     pub(crate) fn new(cluster: &Arc<Cluster>, of: CoordinatorOf, key: &str) -> Self {
-        Self {
-            cluster: Arc::clone(cluster),
-            pool: cluster.new_pool(),
-            of,
-            key: ByteString::from(key),
-            found: Mutex::new(None),
-        }
+        Self::over(cluster, Arc::new(cluster.new_pool()), of, key)
+    }
+
+    /// A group's coordinator for a few short calls, over the connections that the client has anyway.
+    pub(crate) fn for_short_calls(cluster: &Arc<Cluster>, group: &str) -> Self {
+        Self::over(cluster, Arc::clone(cluster.pool()), CoordinatorOf::Group, group)
+    }
+
+    fn over(cluster: &Arc<Cluster>, pool: Arc<Pool>, of: CoordinatorOf, key: &str) -> Self {
+        Self { cluster: Arc::clone(cluster), pool, of, key: ByteString::from(key), found: Mutex::new(None) }
     }
 
     pub(crate) fn cluster(&self) -> &Arc<Cluster> {

@@ -8,6 +8,7 @@
 
 mod admin;
 mod backoff;
+mod by_leader;
 mod client;
 mod cluster;
 mod config;

@@ -2,6 +2,7 @@
 
 mod assignor;
 mod fetched;
+mod group_offsets;
 mod offsets;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,6 +18,7 @@ use crate::error::Result;
 
 pub use assignor::{Assignment, Assignor, CooperativeSticky, GroupMember, Range, RoundRobin};
 pub use fetched::{FetchedBatches, FetchedRecords, Polled, Progress, RebalanceEvent};
+pub(crate) use group_offsets::{commit_offsets, fetch_offsets};
 pub use offsets::{CommittedOffset, GroupMetadata, ListedOffset, OffsetSpec};
 
 fn unfinished() -> ! {

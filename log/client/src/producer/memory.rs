@@ -115,8 +115,8 @@ mod tests {
     fn a_waiting_thread_gets_room_when_some_is_given_back() {
         let memory = Memory::new(100);
         assert!(memory.take(60) && !memory.take(50) && memory.take(40));
+        let deadline = Instant::now() + Duration::from_secs(10);
         std::thread::scope(|scope| {
-            let deadline = Instant::now() + Duration::from_secs(10);
             let waiter = scope.spawn(|| memory.wait_blocking(50, deadline));
             memory.give_back(60);
             assert!(waiter.join().expect("the waiter ends"));

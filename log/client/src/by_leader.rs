@@ -1,0 +1,229 @@
+//! Calls about partitions that each partition's leader has to answer.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytestring::ByteString;
+use futures::future::{BoxFuture, join_all};
+use thalweg_protocol::messages::delete_records::{
+    DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic,
+};
+use thalweg_protocol::messages::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
+use thalweg_protocol::messages::{Api, ApiKey};
+use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, TopicPartition};
+
+use crate::cluster::Cluster;
+use crate::config::Isolation;
+use crate::consumer::{ListedOffset, OffsetSpec};
+use crate::error::{Error, ErrorKind, Result};
+use crate::node::Node;
+
+/// The first version of ListOffsets that knows [`OffsetSpec::MaxTimestamp`].
+const MAX_TIMESTAMP_VERSION: i16 = 7;
+
+/// One partition of a request, and the leader epoch it is sent under.
+struct Asked<T> {
+    partition: TopicPartition,
+    leader_epoch: LeaderEpoch,
+    what: T,
+}
+
+/// What a leader said of each partition it was asked about.
+type Answers<R> = Result<Vec<(TopicPartition, Result<R, ErrorCode>)>>;
+
+/// Groups by topic, as requests want it.
+pub(crate) fn by_topic<T>(
+    items: impl IntoIterator<Item = (TopicPartition, T)>,
+) -> BTreeMap<ByteString, Vec<(i32, T)>> {
+    let mut topics: BTreeMap<ByteString, Vec<(i32, T)>> = BTreeMap::new();
+    for (partition, what) in items {
+        topics.entry(partition.topic).or_default().push((partition.partition, what));
+    }
+    topics
+}
+
+/// Asks the leaders until each partition has an answer; moves with the leaders.
+async fn ask_leaders<T: Clone, R>(
+    cluster: &Arc<Cluster>,
+    api: ApiKey,
+    operation: &'static str,
+    mut open: BTreeMap<TopicPartition, T>,
+    ask: impl Fn(Arc<Node>, Vec<Asked<T>>) -> BoxFuture<'static, Answers<R>>,
+) -> Result<BTreeMap<TopicPartition, R>> {
+    let mut retry = cluster.retry(operation);
+    let mut found = BTreeMap::new();
+    let mut last = None;
+    loop {
+        let (asked, leaderless) = split_by_leader(cluster, &open).await?;
+        last = leaderless.or(last);
+        let calls = asked.into_iter().map(|(leader, asked)| {
+            let ask = &ask;
+            async move { ask(cluster.node(leader).await?, asked).await }
+        });
+        for answers in join_all(calls).await {
+            match answers {
+                Ok(answers) => last = settle(api, answers, &mut open, &mut found)?.or(last),
+                Err(error) if error.kind() == ErrorKind::Retry => last = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        if open.is_empty() {
+            return Ok(found);
+        }
+        let why = last.take().unwrap_or(Error::BadAnswer { api, reason: "a partition is missing from it" });
+        retry.pause(why).await?;
+        if let Err(error) = cluster.refresh().await {
+            last = Some(error);
+        }
+    }
+}
+
+/// The open partitions by their leader; of those that have none, one error.
+async fn split_by_leader<T: Clone>(
+    cluster: &Arc<Cluster>,
+    open: &BTreeMap<TopicPartition, T>,
+) -> Result<(HashMap<NodeId, Vec<Asked<T>>>, Option<Error>)> {
+    let mut asked: HashMap<NodeId, Vec<Asked<T>>> = HashMap::new();
+    let mut leaderless = None;
+    cluster.want(open.keys().map(|partition| &partition.topic));
+    for (partition, what) in open {
+        let metadata = cluster.topic_known(&partition.topic).await?;
+        match metadata.leader(partition) {
+            Some((leader, leader_epoch)) => {
+                let (partition, what) = (partition.clone(), what.clone());
+                asked.entry(leader).or_default().push(Asked { partition, leader_epoch, what });
+            }
+            None if metadata.partition(partition).is_some() => {
+                leaderless = Some(Error::NoLeader { partition: partition.clone() });
+            }
+            None => {
+                let partitions = metadata.topic(&partition.topic).map_or(0, |topic| topic.partitions.len());
+                return Err(Error::UnknownPartition {
+                    partition: partition.clone(),
+                    partitions: partitions as i32,
+                });
+            }
+        }
+    }
+    Ok((asked, leaderless))
+}
+
+/// Moves what was answered from `open` to `found`; returns a refusal that passes, and fails with one that does not.
+fn settle<T, R>(
+    api: ApiKey,
+    answers: Vec<(TopicPartition, Result<R, ErrorCode>)>,
+    open: &mut BTreeMap<TopicPartition, T>,
+    found: &mut BTreeMap<TopicPartition, R>,
+) -> Result<Option<Error>> {
+    let mut passing = None;
+    for (partition, answer) in answers {
+        match answer {
+            Ok(answer) => {
+                if open.remove(&partition).is_some() {
+                    found.insert(partition, answer);
+                }
+            }
+            Err(code) => {
+                let error = Error::Broker { api, code, subject: partition.to_string(), message: None };
+                if error.kind() != ErrorKind::Retry {
+                    return Err(error);
+                }
+                passing = Some(error);
+            }
+        }
+    }
+    Ok(passing)
+}
+
+/// Looks up offsets in the logs of partitions.
+pub(crate) async fn list_offsets(
+    cluster: &Arc<Cluster>,
+    wanted: impl IntoIterator<Item = (TopicPartition, OffsetSpec)>,
+    isolation: Isolation,
+) -> Result<BTreeMap<TopicPartition, ListedOffset>> {
+    let timeout_ms = cluster.config().request_timeout_ms.min(i32::MAX as u64) as i32;
+    let ask =
+        move |node: Arc<Node>, asked: Vec<Asked<OffsetSpec>>| -> BoxFuture<'static, Answers<ListedOffset>> {
+            Box::pin(async move { list_offsets_of(&node, asked, isolation, timeout_ms).await })
+        };
+    ask_leaders(cluster, ApiKey::ListOffsets, "listing offsets", wanted.into_iter().collect(), ask).await
+}
+
+async fn list_offsets_of(
+    node: &Arc<Node>,
+    asked: Vec<Asked<OffsetSpec>>,
+    isolation: Isolation,
+    timeout_ms: i32,
+) -> Answers<ListedOffset> {
+    let wants_max = asked.iter().any(|asked| asked.what == OffsetSpec::MaxTimestamp);
+    let min_version = if wants_max { MAX_TIMESTAMP_VERSION } else { *ListOffsetsRequest::VERSIONS.start() };
+    let topics = by_topic(asked.into_iter().map(|asked| (asked.partition, (asked.leader_epoch, asked.what))));
+    let partition = |(partition_index, (epoch, spec)): (i32, (LeaderEpoch, OffsetSpec))| {
+        ListOffsetsPartition { partition_index, current_leader_epoch: epoch.0, timestamp: spec.code() }
+    };
+    let topics = topics.into_iter().map(|(name, partitions)| {
+        let partitions = partitions.into_iter().map(partition).collect();
+        ListOffsetsTopic { name, partitions }
+    });
+    let request = ListOffsetsRequest {
+        replica_id: -1,
+        isolation_level: isolation.code(),
+        topics: topics.collect(),
+        timeout_ms,
+    };
+    let versions = min_version..=*ListOffsetsRequest::VERSIONS.end();
+    let response = node.call_within(request, versions, Duration::ZERO).await?;
+    let mut answers = Vec::new();
+    for topic in response.topics {
+        for found in topic.partitions {
+            let partition = TopicPartition::new(topic.name.clone(), found.partition_index);
+            let listed = ListedOffset {
+                offset: (found.offset >= 0).then_some(Offset(found.offset)),
+                timestamp: found.timestamp,
+                leader_epoch: LeaderEpoch(found.leader_epoch),
+            };
+            answers.push((partition, checked(found.error_code, listed)));
+        }
+    }
+    Ok(answers)
+}
+
+/// Deletes the records before these offsets; returns where the logs begin now.
+pub(crate) async fn delete_records(
+    cluster: &Arc<Cluster>,
+    before: impl IntoIterator<Item = (TopicPartition, Offset)>,
+) -> Result<BTreeMap<TopicPartition, Offset>> {
+    let timeout_ms = cluster.config().request_timeout_ms.min(i32::MAX as u64) as i32;
+    let ask = move |node: Arc<Node>, asked: Vec<Asked<Offset>>| -> BoxFuture<'static, Answers<Offset>> {
+        Box::pin(async move {
+            let topics = by_topic(asked.into_iter().map(|asked| (asked.partition, asked.what)));
+            let partition = |(partition_index, offset): (i32, Offset)| DeleteRecordsPartition {
+                partition_index,
+                offset: offset.0,
+            };
+            let topics = topics.into_iter().map(|(name, partitions)| {
+                let partitions = partitions.into_iter().map(partition).collect();
+                DeleteRecordsTopic { name, partitions }
+            });
+            let request = DeleteRecordsRequest { topics: topics.collect(), timeout_ms };
+            let response = node.call(request).await?;
+            let mut answers = Vec::new();
+            for topic in response.topics {
+                for found in topic.partitions {
+                    let partition = TopicPartition::new(topic.name.clone(), found.partition_index);
+                    answers.push((partition, checked(found.error_code, Offset(found.low_watermark))));
+                }
+            }
+            Ok(answers)
+        })
+    };
+    ask_leaders(cluster, ApiKey::DeleteRecords, "deleting records", before.into_iter().collect(), ask).await
+}
+
+fn checked<R>(code: i16, answer: R) -> Result<R, ErrorCode> {
+    match ErrorCode::from(code) {
+        ErrorCode::None => Ok(answer),
+        code => Err(code),
+    }
+}
