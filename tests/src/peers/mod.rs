@@ -1,0 +1,3 @@
+//! The systems that Thalweg is compared with.
+
+pub mod kafka;

@@ -1,0 +1,132 @@
+//! Child processes that never outlive a test.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// The `name` binary that was built together with this one.
+///
+/// # Errors
+/// When it is not there: `make test` builds it first.
+pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
+    let here = std::env::current_exe().context("the path of the test binary")?;
+    for directory in here.ancestors().skip(1).take(3) {
+        let path = directory.join(name);
+        if path.is_file() {
+            return Ok(path);
+        }
+    }
+    bail!("{name} was not built: run `cargo build --release --workspace --bins` first")
+}
+
+/// A child that is killed when it goes out of scope.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts `command`.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn(command: &mut Command) -> anyhow::Result<Self> {
+        let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+        Ok(Self { child })
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The child, for its pipes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Sends `signal` (such as `libc::SIGTERM`).
+    pub fn signal(&self, signal: i32) {
+        let id = i32::try_from(self.child.id()).expect("a process id fits in 31 bits");
+        // SAFETY: the child has not been waited for, so the id is still its own.
+        unsafe { libc::kill(id, signal) };
+    }
+
+    /// Kills it as a power cut would, and waits for the end.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Waits for the end; returns the exit code, −1 for a signal.
+    ///
+    /// # Errors
+    /// When it does not end in time; it is killed then.
+    pub fn wait(&mut self, timeout: Duration) -> anyhow::Result<i32> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status.code().unwrap_or(-1));
+            }
+            if Instant::now() >= deadline {
+                self.kill();
+                bail!("the process did not end within {timeout:?}");
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// CPU seconds used so far, user and system.
+    ///
+    /// # Errors
+    /// When `/proc` does not tell.
+    pub fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        cpu_seconds(self.id())
+    }
+
+    /// Resident memory in bytes.
+    ///
+    /// # Errors
+    /// When `/proc` does not tell.
+    pub fn resident_bytes(&self) -> anyhow::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
+        let kib: u64 = line.split_whitespace().nth(1).context("no number")?.parse()?;
+        Ok(kib * 1024)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// CPU seconds that process `id` has used so far, user and system.
+///
+/// # Errors
+/// When `/proc` does not tell.
+pub fn cpu_seconds(id: u32) -> anyhow::Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+    // The second field is the name in parentheses and may contain anything; utime and stime are fields 14, 15.
+    let after_name = stat.rsplit_once(')').context("no name")?.1;
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks: u64 = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
+    // SAFETY: sysconf only reads a constant of the system.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    Ok(ticks as f64 / per_second as f64)
+}
+
+/// Runs `command` to its end and returns what it printed.
+///
+/// # Errors
+/// When it cannot be started or exits with anything but 0; the error holds its standard error.
+pub fn run(command: &mut Command) -> anyhow::Result<Output> {
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} ended with {}:\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(output)
+}
