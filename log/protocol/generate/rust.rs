@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::schema::{Field, Kind, Message, Struct, Type, Versions};
+use super::schema::{Field, Kind, Message, Struct, Type, Versions};
 
 const HEADER: &str = "// Generated from messages.txt by generate/main.rs; do not edit.\n\n";
 
@@ -69,8 +69,9 @@ fn api_table(apis: &[(i16, &Message, &Message)]) -> String {
     code.push_str("//!\n//! Fields that a version lacks have their default after decoding. Encoding refuses to drop a\n");
     code.push_str("//! field that has another value, unless Kafka calls it ignorable.\n\n");
     code.push_str("mod api;\npub mod records;\n\n");
-    for (_, request, _) in apis {
-        writeln!(code, "pub mod {};", snake(request.api())).expect("a string takes all");
+    let modules: BTreeSet<String> = apis.iter().map(|(_, request, _)| snake(request.api())).collect();
+    for module in modules {
+        writeln!(code, "pub mod {module};").expect("a string takes all");
     }
     code.push_str("\nuse std::fmt;\nuse std::ops::RangeInclusive;\n\npub use api::{Api, UnknownApi, WrongResponse};\n\n");
     code.push_str(
@@ -160,16 +161,18 @@ fn file(messages: &[&Message], title: &str, imports: &str) -> String {
             codec.push(name);
         }
     }
-    writeln!(code, "use crate::codec::{{{}}};", codec.join(", ")).expect("a string takes all");
+    let mut uses = vec![format!("use crate::codec::{{{}}};", codec.join(", "))];
     let types: Vec<&str> = ["Records", "Uuid"]
         .into_iter()
         .filter(|ty| body.contains(&format!(": {ty}")) || body.contains(&format!("<{ty}>")))
         .collect();
     match types.as_slice() {
         [] => {}
-        [ty] => writeln!(code, "use crate::{ty};").expect("a string takes all"),
-        types => writeln!(code, "use crate::{{{}}};", types.join(", ")).expect("a string takes all"),
+        [ty] => uses.insert(0, format!("use crate::{ty};")),
+        types => uses.push(format!("use crate::{{{}}};", types.join(", "))),
     }
+    code.push_str(&uses.join("\n"));
+    code.push('\n');
     code + &body
 }
 

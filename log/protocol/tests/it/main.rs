@@ -1,4 +1,5 @@
 //! The integration tests of the wire.
 
 mod allocations;
+mod messages;
 mod record;

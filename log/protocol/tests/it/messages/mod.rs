@@ -1,0 +1,12 @@
+//! The messages against their schema, against another codec, and against hostile bytes.
+
+mod frames;
+mod generated;
+mod hostile;
+mod internal_records;
+mod oracle;
+mod random;
+#[path = "../../../generate/rust.rs"]
+mod rust;
+#[path = "../../../generate/schema.rs"]
+mod schema;
