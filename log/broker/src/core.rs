@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thalweg_controller::{Controller, Proposal, ProposeError};
 use thalweg_protocol::NodeId;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::config::BrokerConfig;
 use crate::partitions::Partitions;
@@ -27,7 +27,14 @@ pub(crate) struct Core {
     pub(crate) gate: Arc<dyn Gate>,
     /// The memory budget of requests.
     pub(crate) budget: Arc<MemoryBudget>,
+    /// Bounds how many reads wait for a disk at once.
+    pub(crate) cold_reads: Arc<Semaphore>,
+    /// Every task that holds the core is counted by a copy of this; a shutdown waits until there is none.
+    pub(crate) alive: mpsc::Sender<Alive>,
 }
+
+/// Never sent: only that senders live is of interest.
+pub(crate) enum Alive {}
 
 /// Proposes a command and waits for its answer without blocking a thread.
 ///

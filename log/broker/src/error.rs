@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use thalweg_controller::{ProposeError, Rejection};
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::record::{RecordError, RecordErrorKind};
 
@@ -43,6 +44,15 @@ pub enum Error {
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
+    },
+    /// The cluster's metadata cannot be opened.
+    #[error(transparent)]
+    Metadata(#[from] thalweg_controller::Error),
+    /// The metadata did not take this node in.
+    #[error("cannot register with the cluster's metadata: {reason}")]
+    Registration {
+        /// Why not.
+        reason: String,
     },
     /// The log cannot be opened, or failed.
     #[error(transparent)]
@@ -95,6 +105,76 @@ impl From<thalweg_storage::Error> for Refusal {
             _ => None,
         };
         Self { code, message: Some(error.to_string()), record_index }
+    }
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::new(rejection_code(&rejection), rejection.to_string())
+    }
+}
+
+impl From<ProposeError> for Refusal {
+    fn from(error: ProposeError) -> Self {
+        Self::new(propose_code(&error), error.to_string())
+    }
+}
+
+/// The one mapping from the refusals of the controller to the codes of the protocol.
+pub(crate) fn rejection_code(rejection: &Rejection) -> ErrorCode {
+    match rejection {
+        Rejection::InvalidTopicName { .. } | Rejection::TopicNameCollides { .. } => {
+            ErrorCode::InvalidTopicException
+        }
+        Rejection::TopicAlreadyExists { .. } => ErrorCode::TopicAlreadyExists,
+        Rejection::UnusableTopicId { .. }
+        | Rejection::DuplicateTopic { .. }
+        | Rejection::CountsBesideAssignment
+        | Rejection::DuplicateConfig { .. }
+        | Rejection::InvalidNodeId { .. }
+        | Rejection::NotLeader { .. }
+        | Rejection::InvalidIsr { .. } => ErrorCode::InvalidRequest,
+        Rejection::UnknownTopic { .. } | Rejection::UnknownPartition { .. } => {
+            ErrorCode::UnknownTopicOrPartition
+        }
+        Rejection::UnknownTopicId { .. } => ErrorCode::UnknownTopicId,
+        Rejection::InvalidPartitionCount { .. } | Rejection::NotMorePartitions { .. } => {
+            ErrorCode::InvalidPartitions
+        }
+        Rejection::TooManyPartitionsInRequest | Rejection::TooManyPartitions { .. } => {
+            ErrorCode::PolicyViolation
+        }
+        Rejection::InvalidReplicationFactor { .. } | Rejection::NotEnoughNodes { .. } => {
+            ErrorCode::InvalidReplicationFactor
+        }
+        Rejection::InvalidReplicaAssignment { .. } => ErrorCode::InvalidReplicaAssignment,
+        Rejection::InvalidConfig { .. } => ErrorCode::InvalidConfig,
+        Rejection::NodeIdTaken { .. } => ErrorCode::DuplicateBrokerRegistration,
+        Rejection::UnknownNode { .. } => ErrorCode::BrokerIdNotRegistered,
+        Rejection::NodeHoldsReplicas { .. } => ErrorCode::InvalidRequest,
+        Rejection::StaleNodeEpoch { .. } => ErrorCode::StaleBrokerEpoch,
+        Rejection::LeaderEpochDiffers { epoch, current } if epoch > current => ErrorCode::NotController,
+        Rejection::LeaderEpochDiffers { .. } => ErrorCode::FencedLeaderEpoch,
+        Rejection::PartitionEpochDiffers { epoch, current } if epoch > current => ErrorCode::NotController,
+        Rejection::PartitionEpochDiffers { .. } => ErrorCode::InvalidUpdateVersion,
+        Rejection::IneligibleReplica { .. } => ErrorCode::IneligibleReplica,
+        Rejection::ElectionNotNeeded { .. } => ErrorCode::ElectionNotNeeded,
+        Rejection::PreferredLeaderNotAvailable { .. } => ErrorCode::PreferredLeaderNotAvailable,
+        Rejection::NoLiveReplica => ErrorCode::EligibleLeadersNotAvailable,
+        Rejection::Exhausted { .. } => ErrorCode::UnknownServerError,
+    }
+}
+
+/// What a client is told when the metadata gave no answer: all but a command that is too large can be tried
+/// again.
+fn propose_code(error: &ProposeError) -> ErrorCode {
+    match error {
+        ProposeError::NotLeader { .. } => ErrorCode::NotController,
+        ProposeError::UnknownOutcome | ProposeError::Overloaded { .. } | ProposeError::Closed => {
+            ErrorCode::RequestTimedOut
+        }
+        ProposeError::StorageFull { .. } | ProposeError::Offline { .. } => ErrorCode::KafkaStorageError,
+        ProposeError::TooLarge { .. } => ErrorCode::InvalidRequest,
     }
 }
 

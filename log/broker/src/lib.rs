@@ -1,11 +1,23 @@
 //! The broker: it serves the partitions of one node to clients, over TCP and in process.
-#![allow(dead_code)]
+//!
+//! A request's way: `server/connection` (or `embedded`) cuts it out and keeps the order, `server/dispatch` is
+//! the gate, `handlers/<api>` answers it with what `partitions`, the controller and the coordinators know.
 
+mod broker;
 mod config;
+mod core;
+mod embedded;
 mod error;
+mod handlers;
+mod operations;
 mod partition;
+mod partitions;
 mod server;
+mod topic_config;
+mod topics;
 
+pub use broker::Broker;
 pub use config::BrokerConfig;
+pub use embedded::InProcess;
 pub use error::Error;
 pub use server::{AllowAll, Gate, Principal, Verdict};

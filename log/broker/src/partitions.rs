@@ -83,6 +83,11 @@ impl Partitions {
         partitions
     }
 
+    /// The logs of this node.
+    pub(crate) fn logs(&self) -> &Arc<LogManager> {
+        &self.logs
+    }
+
     /// The topic of this name.
     ///
     /// # Errors

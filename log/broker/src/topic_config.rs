@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use thalweg_controller::{Topic, TopicConfig, topic_config};
+use thalweg_controller::{self as controller, Topic, TopicConfig};
 use thalweg_storage::{CleanupPolicy, Durability, LogConfig, TimestampType};
 
 use crate::error::Error;
@@ -52,8 +52,8 @@ pub(crate) fn log_config(defaults: &TopicDefaults, topic: &Topic) -> LogConfig {
         retention_bytes: config.retention_bytes,
         max_message_bytes: unsigned(config.max_message_bytes),
         timestamp_type: match config.message_timestamp_type {
-            topic_config::TimestampType::CreateTime => TimestampType::CreateTime,
-            topic_config::TimestampType::LogAppendTime => TimestampType::LogAppendTime,
+            controller::TimestampType::CreateTime => TimestampType::CreateTime,
+            controller::TimestampType::LogAppendTime => TimestampType::LogAppendTime,
         },
         timestamp_before_max_ms: config.message_timestamp_before_max_ms,
         timestamp_after_max_ms: config.message_timestamp_after_max_ms,
@@ -62,8 +62,8 @@ pub(crate) fn log_config(defaults: &TopicDefaults, topic: &Topic) -> LogConfig {
             compact: config.cleanup_policy.compact,
         },
         durability: match config.durability {
-            topic_config::Durability::Durable => Durability::Synced,
-            topic_config::Durability::Relaxed => Durability::Relaxed,
+            controller::Durability::Durable => Durability::Synced,
+            controller::Durability::Relaxed => Durability::Relaxed,
         },
         file_delete_delay_ms: config.file_delete_delay_ms,
         ..LogConfig::default()

@@ -6,7 +6,7 @@ use crate::limits;
 use crate::rejection::{Rejection, TopicNameFault};
 
 /// `[a-zA-Z0-9._-]{1,249}`, not `.` or `..`.
-pub(crate) fn check(name: &ByteString) -> Result<(), Rejection> {
+pub fn check(name: &ByteString) -> Result<(), Rejection> {
     let reason = match &name.as_bytes()[..] {
         b"" => TopicNameFault::Empty,
         b"." | b".." => TopicNameFault::Dots,

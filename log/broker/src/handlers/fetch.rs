@@ -33,7 +33,8 @@ const OUTSIDE_SESSION: i32 = -1;
 
 pub(crate) fn begin(context: &RequestContext, request: FetchRequest) -> Answer {
     if request.session_id != 0 && !matches!(request.session_epoch, OPENS_SESSION | OUTSIDE_SESSION) {
-        return Answer::now(refuse(&request, ErrorCode::FetchSessionIdNotFound));
+        let error_code = ErrorCode::FetchSessionIdNotFound.code();
+        return Answer::now(FetchResponse { error_code, ..Default::default() });
     }
     let fetch = Fetch::new(context, request);
     let attempt = fetch.read();
@@ -43,14 +44,14 @@ pub(crate) fn begin(context: &RequestContext, request: FetchRequest) -> Answer {
     Answer::Waits(Box::pin(fetch.wait()))
 }
 
-/// The answer that refuses the whole request.
-pub(crate) fn refuse(request: &FetchRequest, code: ErrorCode) -> FetchResponse {
+/// The answer that refuses every partition in `request`.
+pub(crate) fn refuse_partitions(request: &FetchRequest, code: ErrorCode) -> FetchResponse {
     let responses = request.topics.iter().map(|topic| FetchableTopicResponse {
         topic: topic.topic.clone(),
         topic_id: topic.topic_id,
         partitions: topic.partitions.iter().map(|asked| refused(asked.partition, code)).collect(),
     });
-    FetchResponse { error_code: code.code(), responses: responses.collect(), ..Default::default() }
+    FetchResponse { responses: responses.collect(), ..Default::default() }
 }
 
 /// A fetch with its partitions looked up.

@@ -4,7 +4,7 @@ use thalweg_protocol::messages::list_offsets::{
     ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse,
     ListOffsetsTopicResponse,
 };
-use thalweg_protocol::{ErrorCode, LeaderEpoch, Offset};
+use thalweg_protocol::{ErrorCode, LeaderEpoch};
 use thalweg_storage::{TimeQuery, TimestampOffset};
 
 use super::RequestContext;

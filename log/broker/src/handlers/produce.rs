@@ -33,7 +33,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) fn begin(context: &RequestContext, request: ProduceRequest) -> Answer {
     if !matches!(request.acks, -1..=1) {
-        return refuse(&request, ErrorCode::InvalidRequiredAcks).into();
+        return Answer::now(refuse(&request, ErrorCode::InvalidRequiredAcks));
     }
     if let Some(transactional_id) = &request.transactional_id
         && let Some(unverified) = transactional_produce::unverified(context, &request)
@@ -189,16 +189,14 @@ fn accepted(index: i32, info: &AppendInfo) -> PartitionProduceResponse {
 }
 
 fn refused(index: i32, refusal: Refusal) -> PartitionProduceResponse {
+    let message = refusal.message.map(ByteString::from);
     PartitionProduceResponse {
         index,
         error_code: refusal.code.code(),
         base_offset: -1,
-        error_message: refusal.message.map(ByteString::from),
+        error_message: message.clone(),
         record_errors: refusal.record_index.map_or_else(Vec::new, |batch_index| {
-            vec![BatchIndexAndErrorMessage {
-                batch_index,
-                batch_index_error_message: refusal.message.clone().map(ByteString::from),
-            }]
+            vec![BatchIndexAndErrorMessage { batch_index, batch_index_error_message: message }]
         }),
         ..Default::default()
     }

@@ -118,6 +118,14 @@ pub(super) async fn verify(
     Verified { outcomes: outcomes.collect() }
 }
 
+/// There is no transaction coordinator to ask yet.
+async fn ask_coordinator(
+    _context: &RequestContext,
+    _request: AddPartitionsToTxnRequest,
+) -> AddPartitionsToTxnResponse {
+    AddPartitionsToTxnResponse::default()
+}
+
 fn codes(response: AddPartitionsToTxnResponse) -> HashMap<TopicPartition, ErrorCode> {
     let topics = response.results_by_transaction.into_iter().flat_map(|result| result.topic_results);
     let partitions = topics.flat_map(|topic| {

@@ -46,9 +46,6 @@ pub(crate) struct Role {
     isr: Isr,
 }
 
-/// What was read, as [`ReadInfo`] has it.
-pub(crate) type PartitionRead = ReadInfo;
-
 impl Role {
     /// A role in which `leader` leads with these in-sync replicas.
     pub(crate) fn new(
@@ -232,7 +229,7 @@ impl Partition {
         max_bytes: u32,
         bound: ReadBound,
         at_least_one: bool,
-    ) -> Result<PartitionRead, Refusal> {
+    ) -> Result<ReadInfo, Refusal> {
         Ok(self.log.read(offset, max_bytes, bound, at_least_one)?)
     }
 

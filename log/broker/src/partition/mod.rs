@@ -6,4 +6,4 @@ mod leader;
 mod pending_fetch;
 mod pending_produce;
 
-pub(crate) use leader::{Partition, PartitionRead, Role};
+pub(crate) use leader::{Partition, Role};

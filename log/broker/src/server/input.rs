@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 use super::budget::{MemoryBudget, Reservation};
 
@@ -46,6 +47,8 @@ pub(crate) struct Input {
     budget: Arc<MemoryBudget>,
     buffer: BytesMut,
     stage: Stage,
+    /// When the first bytes of the frame that is being read arrived.
+    since: Option<Instant>,
 }
 
 enum Stage {
@@ -61,16 +64,22 @@ enum Stage {
 
 impl Input {
     pub(crate) fn new(limit: u32, budget: Arc<MemoryBudget>) -> Self {
-        Self { limit, budget, buffer: BytesMut::new(), stage: Stage::Size }
+        Self { limit, budget, buffer: BytesMut::new(), stage: Stage::Size, since: None }
     }
 
-    /// Whether part of a frame has arrived and the rest is awaited from the client.
-    pub(crate) fn is_partial(&self) -> bool {
-        match &self.stage {
-            Stage::Size => !self.buffer.is_empty(),
-            Stage::Budget { .. } => false,
-            Stage::Small { .. } | Stage::Large { .. } => true,
-        }
+    /// Since when a frame is being awaited of which a part has arrived, and its size in bytes as far as that is
+    /// known. A frame that waits for the memory budget does not count: that is not the client's doing.
+    pub(crate) fn partial(&self) -> Option<(Instant, usize)> {
+        let size = match &self.stage {
+            Stage::Size => 0,
+            Stage::Budget { .. } => return None,
+            Stage::Small { size, .. } | Stage::Large { size, .. } => *size,
+        };
+        self.since.map(|since| (since, size))
+    }
+
+    fn is_partial(&self) -> bool {
+        !matches!(self.stage, Stage::Size) || !self.buffer.is_empty()
     }
 
     /// Waits for the next frame.
@@ -96,6 +105,7 @@ impl Input {
                 Stage::Budget { size, waiting } => {
                     let reservation = waiting.as_mut().await;
                     let size = *size;
+                    self.since = Some(Instant::now());
                     self.stage = self.start(size, reservation);
                     continue;
                 }
@@ -140,6 +150,7 @@ impl Input {
     }
 
     fn finish(&mut self, bytes: Bytes) -> Frame {
+        self.since = (!self.buffer.is_empty()).then(Instant::now);
         match std::mem::replace(&mut self.stage, Stage::Size) {
             Stage::Small { reservation, .. } | Stage::Large { reservation, .. } => {
                 Frame { bytes, reservation }
@@ -166,7 +177,10 @@ impl Input {
             match read {
                 Ok(0) if self.is_partial() => return Err(InputError::Torn),
                 Ok(0) => return Err(InputError::End),
-                Ok(_) => return Ok(()),
+                Ok(_) => {
+                    self.since.get_or_insert_with(Instant::now);
+                    return Ok(());
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error.into()),
             }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 
 use thalweg_protocol::LogSlice;
 use tokio::io::Interest;
@@ -58,4 +59,17 @@ pub(crate) fn is_warm(slice: &LogSlice) -> bool {
         libc::preadv2(slice.file.as_raw_fd(), &raw const target, 1, last as libc::off_t, libc::RWF_NOWAIT)
     };
     read >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
+}
+
+/// Reads the slice and throws the bytes away, which leaves them in the page cache.
+pub(crate) fn read_through(slice: &LogSlice) -> io::Result<()> {
+    const STEP: usize = 256 * 1024;
+    let mut buffer = vec![0; STEP.min(slice.len as usize)];
+    let mut read = 0;
+    while read < slice.len as usize {
+        let step = STEP.min(slice.len as usize - read);
+        slice.file.read_exact_at(&mut buffer[..step], slice.position + read as u64)?;
+        read += step;
+    }
+    Ok(())
 }

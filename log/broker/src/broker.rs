@@ -1,0 +1,309 @@
+//! A running broker: opens its parts in order, and closes them in the opposite one.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytestring::ByteString;
+use thalweg_controller::{
+    ClusterState, Controller, LocalConfig, LocalDriver, OsDisk, RegisterNode, Subscription,
+};
+use thalweg_protocol::{NodeId, TopicPartition, Uuid};
+use thalweg_storage::{
+    DataDirectory, DirectoryHealth, DiskFilesystem, Environment, Identity, LogConfig, LogManager,
+    ManagerConfig, SystemClock,
+};
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::spawn_blocking;
+
+use crate::config::BrokerConfig;
+use crate::core::{Alive, Core, propose};
+use crate::embedded::InProcess;
+use crate::error::Error;
+use crate::partitions::Partitions;
+use crate::server::{self, AllowAll, Gate, MemoryBudget, listener};
+use crate::topic_config::{TopicDefaults, log_config};
+use crate::topics;
+
+/// The directory of the metadata log within the data directory.
+const METADATA: &str = "metadata";
+
+/// How often partitions that could not be opened are tried again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The host that an embedded broker registers with. Nobody connects to it: in-process connections ignore
+/// host and port.
+const NO_HOST: &str = "localhost";
+
+/// A running broker. Dropping it ends it as a crash would; [`Broker::shutdown`] ends it in order.
+pub struct Broker {
+    core: Arc<Core>,
+    connect: InProcess,
+    addresses: Vec<SocketAddr>,
+    advertised: (String, u16),
+    stop: watch::Sender<bool>,
+    /// Resolves once nothing that holds the core runs any more.
+    all_gone: mpsc::Receiver<Alive>,
+    _subscription: Subscription,
+}
+
+impl Broker {
+    /// Starts a broker and returns once it serves.
+    ///
+    /// # Errors
+    /// When an address cannot be bound, or the data directory is held by another process, foreign, newer or
+    /// damaged. Damage to a single partition's log only takes that partition offline.
+    pub async fn start(config: BrokerConfig) -> Result<Self, Error> {
+        Self::start_with_gate(config, Arc::new(AllowAll)).await
+    }
+
+    /// Starts a broker that serves no sockets, with its data in `dir`: for programs that bring their own broker.
+    ///
+    /// # Errors
+    /// As for [`Broker::start`].
+    pub async fn embedded(dir: impl Into<PathBuf>) -> Result<Self, Error> {
+        Self::start(BrokerConfig { data_dir: dir.into(), ..BrokerConfig::default() }).await
+    }
+
+    /// As [`Broker::start`], with `gate` deciding which requests may pass.
+    ///
+    /// # Errors
+    /// As for [`Broker::start`].
+    pub async fn start_with_gate(config: BrokerConfig, gate: Arc<dyn Gate>) -> Result<Self, Error> {
+        let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
+        check(&config)?;
+        let topic_defaults = TopicDefaults::new(config.topic_defaults.clone())?;
+        let node = NodeId(config.node_id);
+        let data_dir = config.data_dir.clone();
+        let directory = blocking(move || open_directory(&data_dir)).await?;
+        let listeners = bind(&config)?;
+        let addresses: Vec<_> = listeners.iter().filter_map(|socket| socket.local_addr().ok()).collect();
+        let advertised = advertised(&config, &addresses)?;
+
+        let (opened, defaults) = (Arc::clone(&directory), topic_defaults.clone());
+        let (controller, logs) = blocking(move || open_state(&opened, &defaults)).await?;
+        register(&controller, node, directory.identity().node_uuid, &advertised).await?;
+        let state = controller.state();
+        let (opened, defaults) = (Arc::clone(&logs), topic_defaults.clone());
+        let partitions =
+            blocking(move || Ok(Arc::new(Partitions::open(node, defaults, opened, &state)))).await?;
+        start_sync_rounds(&logs, &partitions, config.sync_threads);
+        let subscription = follow(&controller, &partitions);
+
+        let (stop, stopped) = watch::channel(false);
+        let (alive, all_gone) = mpsc::channel(1);
+        let core = Arc::new(Core {
+            topic_defaults,
+            node,
+            controller,
+            partitions,
+            gate,
+            budget: Arc::new(MemoryBudget::new(config.request_memory_bytes)),
+            cold_reads: Arc::new(Semaphore::new(config.read_threads.max(1))),
+            alive,
+            config,
+        });
+        server::start(&core, listeners, &stopped);
+        spawn_upkeep(&core, logs, &stopped);
+        if !addresses.is_empty() {
+            directory.announce(&format!("{}:{}", advertised.0, advertised.1))?;
+        }
+        tracing::info!(node = %core.node, ?addresses, "the broker serves");
+        let connect = InProcess::new(&core, runtime, stopped);
+        Ok(Self { core, connect, addresses, advertised, stop, all_gone, _subscription: subscription })
+    }
+
+    /// Opens connections to this broker from within the process. It does not keep the broker running.
+    pub fn connect(&self) -> InProcess {
+        self.connect.clone()
+    }
+
+    /// The addresses that the broker listens on; several for `localhost`, none where it is only embedded.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The `host:port` that clients are told to connect to; `None` where it is only embedded.
+    pub fn bootstrap(&self) -> Option<String> {
+        (!self.addresses.is_empty()).then(|| format!("{}:{}", self.advertised.0, self.advertised.1))
+    }
+
+    /// The id of the cluster.
+    pub fn cluster_id(&self) -> Uuid {
+        self.core.controller.state().cluster_id()
+    }
+
+    /// Ends all connections, makes everything last, and marks the directory as closed in order.
+    ///
+    /// # Errors
+    /// When a log cannot be synced or the marker not be written: the next start recovers then.
+    pub async fn shutdown(self) -> Result<(), Error> {
+        let Self { core, stop, mut all_gone, _subscription: subscription, connect, .. } = self;
+        // Whoever listens for it ends; those that are gone already need not.
+        let _ = stop.send(true);
+        drop(connect);
+        let (controller, logs) = (core.controller.clone(), Arc::clone(core.partitions.logs()));
+        drop(core);
+        while all_gone.recv().await.is_some() {}
+        blocking(move || {
+            controller.close();
+            drop(subscription);
+            logs.close()?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Runs what waits for the disk on a thread that may.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
+}
+
+fn check(config: &BrokerConfig) -> Result<(), Error> {
+    let at_least_one = |name, value: i64| match value {
+        ..1 => Err(Error::Config { name, reason: format!("{value} is less than 1") }),
+        _ => Ok(()),
+    };
+    if config.node_id < 0 {
+        let reason = format!("{} is negative", config.node_id);
+        return Err(Error::Config { name: "node_id", reason });
+    }
+    at_least_one("default_partitions", i64::from(config.default_partitions))?;
+    at_least_one("offsets_topic_partitions", i64::from(config.offsets_topic_partitions))?;
+    at_least_one("transaction_topic_partitions", i64::from(config.transaction_topic_partitions))?;
+    at_least_one("sync_threads", config.sync_threads as i64)?;
+    at_least_one("retention_check_interval_ms", config.retention_check_interval_ms as i64)
+}
+
+fn open_directory(path: &PathBuf) -> Result<Arc<DataDirectory>, Error> {
+    let environment = Environment {
+        filesystem: Arc::new(DiskFilesystem),
+        clock: Arc::new(SystemClock),
+        health: DirectoryHealth::new(path),
+    };
+    let fresh = Identity { cluster_id: topics::random_id(), node_uuid: topics::random_id() };
+    Ok(Arc::new(DataDirectory::open(path, fresh, None, environment)?))
+}
+
+fn bind(config: &BrokerConfig) -> Result<Vec<TcpListener>, Error> {
+    let mut listeners = Vec::new();
+    for address in &config.listen {
+        listeners.extend(listener::bind(address)?);
+    }
+    Ok(listeners)
+}
+
+/// The host and port that clients are told.
+fn advertised(config: &BrokerConfig, addresses: &[SocketAddr]) -> Result<(String, u16), Error> {
+    let port = addresses.first().map_or(0, SocketAddr::port);
+    let Some(told) = config.advertised.as_ref().or(config.listen.first()) else {
+        return Ok((NO_HOST.to_owned(), port));
+    };
+    let invalid = |reason: &str| Error::Config { name: "advertised", reason: reason.to_owned() };
+    let (host, told_port) = told.rsplit_once(':').ok_or_else(|| invalid("it must be host:port"))?;
+    let told_port: u16 = told_port.parse().map_err(|_| invalid("its port is not a number up to 65535"))?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok((host.to_owned(), if told_port == 0 { port } else { told_port }))
+}
+
+/// Opens the metadata, or makes it in a directory that has none and no logs either, and then the logs.
+fn open_state(
+    directory: &Arc<DataDirectory>,
+    defaults: &TopicDefaults,
+) -> Result<(Controller, Arc<LogManager>), Error> {
+    let cluster_id = directory.identity().cluster_id;
+    let path = directory.path().join(METADATA);
+    let (disk, config) = (Arc::new(OsDisk), LocalConfig::default());
+    let opened = LocalDriver::open(Arc::clone(&disk) as _, &path, cluster_id, config.clone());
+    let is_missing = matches!(opened, Err(thalweg_controller::Error::Missing { .. }));
+    let state = opened.as_ref().map_or_else(|_| Arc::new(ClusterState::new(cluster_id)), Controller::state);
+    let config_of = |partition: &TopicPartition, _: Option<Uuid>| {
+        state.topic(&partition.topic).map_or_else(LogConfig::default, |topic| log_config(defaults, topic))
+    };
+    let controller = if is_missing { None } else { Some(opened?) };
+    let logs = LogManager::open(Arc::clone(directory), ManagerConfig::default(), &config_of)?;
+    let controller = match controller {
+        Some(controller) => controller,
+        None if logs.logs().is_empty() && logs.offline_logs().is_empty() => {
+            LocalDriver::create(disk, &path, cluster_id, config)?
+        }
+        None => return Err(thalweg_controller::Error::Missing { dir: path }.into()),
+    };
+    Ok((controller, Arc::new(logs)))
+}
+
+async fn register(
+    controller: &Controller,
+    node: NodeId,
+    uuid: Uuid,
+    (host, port): &(String, u16),
+) -> Result<(), Error> {
+    let host = ByteString::from(host.clone());
+    let proposal = RegisterNode { node, uuid, host, port: *port, rack: None };
+    match propose(controller, proposal).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(rejection)) => Err(Error::Registration { reason: rejection.to_string() }),
+        Err(error) => Err(Error::Registration { reason: error.to_string() }),
+    }
+}
+
+/// The partitions are held weakly: they hold the logs, whose threads hold this.
+fn start_sync_rounds(logs: &LogManager, partitions: &Arc<Partitions>, threads: usize) {
+    let partitions = Arc::downgrade(partitions);
+    let listener = move |log: &_, result: Result<_, &_>| {
+        if let Some(partitions) = Weak::upgrade(&partitions) {
+            partitions.synced(log, result.is_ok());
+        }
+    };
+    logs.start_sync_rounds(threads, Arc::new(listener));
+}
+
+fn follow(controller: &Controller, partitions: &Arc<Partitions>) -> Subscription {
+    let partitions = Arc::downgrade(partitions);
+    controller.subscribe(move |old, new| {
+        if let Some(partitions) = Weak::upgrade(&partitions) {
+            partitions.follow(old, new);
+        }
+    })
+}
+
+/// Starts the tasks that look after the logs: retention, and partitions that could not be opened.
+fn spawn_upkeep(core: &Arc<Core>, logs: Arc<LogManager>, stop: &watch::Receiver<bool>) {
+    let retention = Duration::from_millis(core.config.retention_check_interval_ms);
+    every(core, stop, retention, move || logs.run_retention());
+    let partitions = Arc::clone(&core.partitions);
+    every(core, stop, RETRY, move || partitions.retry_incomplete());
+}
+
+/// Calls `work` again and again, on a thread that may block, until the broker stops.
+fn every(
+    core: &Arc<Core>,
+    stop: &watch::Receiver<bool>,
+    interval: Duration,
+    work: impl Fn() + Send + Sync + 'static,
+) {
+    let (alive, mut stop) = (core.alive.clone(), stop.clone());
+    let work = Arc::new(work);
+    tokio::spawn(async move {
+        let _alive = alive;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(interval) => {}
+                _ = stop.changed() => return,
+            }
+            let work = Arc::clone(&work);
+            if spawn_blocking(move || work()).await.is_err() {
+                tracing::error!("upkeep of the logs panicked; it is tried again");
+            }
+        }
+    });
+}

@@ -1,0 +1,69 @@
+//! DeleteRecords: raises the log start offset of partitions.
+
+use thalweg_protocol::messages::delete_records::{
+    DeleteRecordsPartitionResult, DeleteRecordsRequest, DeleteRecordsResponse, DeleteRecordsTopicResult,
+};
+use thalweg_protocol::{ErrorCode, Offset};
+
+use super::RequestContext;
+use crate::error::storage_code;
+use crate::partition::Partition;
+use crate::topics;
+
+/// The offset that stands for the high watermark: everything that is committed goes.
+const EVERYTHING: i64 = -1;
+
+/// The low watermark of a partition whose records could not be deleted.
+const NO_LOW_WATERMARK: i64 = -1;
+
+pub(crate) fn handle(context: &RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse {
+    answer(request, |topic, partition, offset| {
+        if topics::is_internal(topic) {
+            return Err(ErrorCode::InvalidTopicException);
+        }
+        let topic = context.core.partitions.topic(topic)?;
+        delete(topic.leader(partition)?, offset)
+    })
+}
+
+/// The answer that refuses everything in `request`.
+pub(crate) fn refuse(request: DeleteRecordsRequest, code: ErrorCode) -> DeleteRecordsResponse {
+    answer(request, |_, _, _| Err(code))
+}
+
+fn answer(
+    request: DeleteRecordsRequest,
+    delete: impl Fn(&str, i32, i64) -> Result<Offset, ErrorCode>,
+) -> DeleteRecordsResponse {
+    let topics = request.topics.into_iter().map(|topic| {
+        let partitions = topic.partitions.iter().map(|asked| {
+            let partition_index = asked.partition_index;
+            match delete(&topic.name, partition_index, asked.offset) {
+                Ok(start) => {
+                    DeleteRecordsPartitionResult { partition_index, low_watermark: start.0, error_code: 0 }
+                }
+                Err(code) => DeleteRecordsPartitionResult {
+                    partition_index,
+                    low_watermark: NO_LOW_WATERMARK,
+                    error_code: code.code(),
+                },
+            }
+        });
+        DeleteRecordsTopicResult { partitions: partitions.collect(), name: topic.name }
+    });
+    DeleteRecordsResponse { topics: topics.collect(), ..Default::default() }
+}
+
+fn delete(partition: &Partition, offset: i64) -> Result<Offset, ErrorCode> {
+    let log = partition.log();
+    if !log.config().cleanup_policy.delete {
+        return Err(ErrorCode::PolicyViolation);
+    }
+    let high_watermark = log.high_watermark();
+    let offset = match offset {
+        EVERYTHING => high_watermark,
+        offset if offset < 0 || Offset(offset) > high_watermark => return Err(ErrorCode::OffsetOutOfRange),
+        offset => Offset(offset),
+    };
+    log.delete_records(offset).map_err(|error| storage_code(&error))
+}

@@ -1,0 +1,122 @@
+//! One handler for each API, and the table of those that are served.
+
+mod alter_configs;
+pub(crate) mod api_versions;
+mod configs;
+mod create_partitions;
+mod create_topics;
+mod delete_records;
+mod delete_topics;
+mod denial;
+mod describe_cluster;
+mod describe_configs;
+mod fetch;
+mod list_offsets;
+mod metadata;
+mod offset_for_leader_epoch;
+mod produce;
+mod transactional_produce;
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytestring::ByteString;
+use thalweg_protocol::messages::{ApiKey, Request, Response};
+
+use crate::core::Core;
+use crate::server::{Answer, Principal};
+
+pub(crate) use denial::deny;
+
+/// The APIs that are served, in all their stable versions.
+pub(crate) const SERVED: &[ApiKey] = &[
+    ApiKey::Produce,
+    ApiKey::Fetch,
+    ApiKey::ListOffsets,
+    ApiKey::Metadata,
+    ApiKey::ApiVersions,
+    ApiKey::CreateTopics,
+    ApiKey::DeleteTopics,
+    ApiKey::DeleteRecords,
+    ApiKey::OffsetForLeaderEpoch,
+    ApiKey::DescribeConfigs,
+    ApiKey::AlterConfigs,
+    ApiKey::CreatePartitions,
+    ApiKey::IncrementalAlterConfigs,
+    ApiKey::DescribeCluster,
+];
+
+/// Whether requests to this API are taken in this version.
+pub(crate) fn is_served(api_key: ApiKey, version: i16) -> bool {
+    let versions = *api_key.versions().start()..=api_key.last_stable_version();
+    SERVED.contains(&api_key) && versions.contains(&version)
+}
+
+/// Whoever is at the other end of a connection.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// Who it is.
+    pub(crate) principal: Principal,
+    /// Whose turn it is among the partitions that its fetches name.
+    turn: AtomicUsize,
+}
+
+impl Client {
+    /// A client that has not authenticated.
+    pub(crate) fn new(address: Option<IpAddr>) -> Self {
+        Self { principal: Principal::anonymous(address), turn: AtomicUsize::new(0) }
+    }
+
+    /// Counts up with each fetch.
+    pub(crate) fn next_turn(&self) -> usize {
+        self.turn.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Its address as groups and transactions show it.
+    pub(crate) fn host(&self) -> String {
+        self.principal.address.map_or_else(|| "in-process".to_owned(), |address| format!("/{address}"))
+    }
+}
+
+/// What a handler knows besides the request itself.
+#[derive(Clone)]
+pub(crate) struct RequestContext {
+    /// The broker.
+    pub(crate) core: Arc<Core>,
+    /// Who asks.
+    pub(crate) client: Arc<Client>,
+    /// The name that the client gives itself. It may share the memory of the request's frame.
+    pub(crate) client_id: Option<ByteString>,
+    /// The version of the request, and of the answer.
+    pub(crate) version: i16,
+}
+
+/// Begins a request that has passed the gate.
+pub(crate) fn begin(context: &RequestContext, request: Request) -> Answer {
+    match request {
+        Request::Produce(request) => produce::begin(context, request),
+        Request::Fetch(request) => fetch::begin(context, request),
+        Request::Metadata(request) => metadata::begin(context, request),
+        Request::ListOffsets(request) => Answer::now(list_offsets::handle(context, request)),
+        Request::ApiVersions(request) => Answer::now(api_versions::handle(context, &request)),
+        Request::OffsetForLeaderEpoch(request) => {
+            Answer::now(offset_for_leader_epoch::handle(context, request))
+        }
+        Request::DeleteRecords(request) => Answer::now(delete_records::handle(context, request)),
+        Request::DescribeConfigs(request) => Answer::now(describe_configs::handle(context, &request)),
+        Request::DescribeCluster(request) => Answer::now(describe_cluster::handle(context, &request)),
+        Request::CreateTopics(request) => blocks(create_topics::handle(context.clone(), request)),
+        Request::DeleteTopics(request) => blocks(delete_topics::handle(context.clone(), request)),
+        Request::CreatePartitions(request) => blocks(create_partitions::handle(context.clone(), request)),
+        Request::AlterConfigs(request) => blocks(alter_configs::replace(context.clone(), request)),
+        Request::IncrementalAlterConfigs(request) => blocks(alter_configs::change(context.clone(), request)),
+        other => Answer::Close { reason: format!("{} is not served here", other.api_key()) },
+    }
+}
+
+/// The answer of a handler that may have to wait; the connection's next request begins when it has answered.
+fn blocks<R: Into<Response>>(handler: impl Future<Output = R> + Send + 'static) -> Answer {
+    Answer::Blocks(Box::pin(async move { Answer::now(handler.await) }))
+}

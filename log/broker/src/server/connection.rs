@@ -1,0 +1,226 @@
+//! One TCP connection: frames in, requests through the dispatch, answers out in order.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use thalweg_protocol::EncodeError;
+use thalweg_protocol::bounds::DecodeBudget;
+use thalweg_protocol::frame::{RequestError, decode_request, encode_response};
+use thalweg_protocol::messages::ApiKey;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::dispatch;
+use super::input::{Frame, Input, InputError};
+use super::listener::Place;
+use super::order::{Answer, Departure, Order};
+use super::output::Output;
+use crate::core::Core;
+use crate::handlers::{Client, RequestContext, api_versions};
+
+/// The slowest that a request may arrive once its time is up, in bytes a second: large requests get longer.
+const SLOWEST_ARRIVAL: u64 = 1 << 20;
+
+/// Answers are gathered up to this many bytes in memory before they are written.
+const GATHER: usize = 256 * 1024;
+
+/// Where the answer to a request goes.
+struct Ticket {
+    correlation_id: i32,
+    /// The version to encode the answer in.
+    version: i16,
+}
+
+/// Why a connection ends.
+#[derive(Debug, thiserror::Error)]
+enum End {
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+    #[error("{0}")]
+    Request(#[from] RequestError),
+    #[error("cannot encode the answer: {0}")]
+    Answer(#[from] EncodeError),
+    #[error("{0}")]
+    Closed(String),
+    #[error("nothing was asked for {0:?}")]
+    Idle(Duration),
+    #[error("a request did not arrive whole within {0:?}")]
+    Partial(Duration),
+    #[error("answers were not read for {0:?}")]
+    Unread(Duration),
+    #[error("the broker shuts down")]
+    Shutdown,
+}
+
+impl End {
+    /// Whether this is how connections end every day.
+    fn is_usual(&self) -> bool {
+        matches!(self, Self::Input(InputError::End) | Self::Idle(_) | Self::Shutdown | Self::Output(_))
+            || matches!(self, Self::Input(InputError::Io(error)) if error.kind() == io::ErrorKind::ConnectionReset)
+    }
+}
+
+/// Serves `socket` until either side ends it. `_place` is given back then.
+pub(crate) async fn serve(
+    core: Arc<Core>,
+    socket: TcpStream,
+    peer: SocketAddr,
+    _place: Place,
+    stop: watch::Receiver<bool>,
+) {
+    let _alive = core.alive.clone();
+    let end = match socket.set_nodelay(true) {
+        Ok(()) => {
+            let mut connection = Connection::new(core, socket, peer);
+            match connection.run(stop).await {
+                Ok(()) => End::Shutdown,
+                Err(end) => end,
+            }
+        }
+        Err(error) => error.into(),
+    };
+    if end.is_usual() {
+        tracing::debug!(%peer, %end, "connection closed");
+    } else {
+        tracing::warn!(%peer, %end, "connection closed");
+    }
+}
+
+struct Connection {
+    core: Arc<Core>,
+    client: Arc<Client>,
+    socket: TcpStream,
+    input: Input,
+    order: Order<Ticket>,
+    output: Output,
+    /// When the last request came or the last answer left.
+    last_activity: Instant,
+}
+
+impl Connection {
+    fn new(core: Arc<Core>, socket: TcpStream, peer: SocketAddr) -> Self {
+        Self {
+            client: Arc::new(Client::new(Some(peer.ip()))),
+            input: Input::new(core.config.max_request_bytes, Arc::clone(&core.budget)),
+            order: Order::new(core.config.max_in_flight_requests),
+            output: Output::new(Arc::clone(&core.cold_reads)),
+            last_activity: Instant::now(),
+            socket,
+            core,
+        }
+    }
+
+    async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), End> {
+        let mut timer = pin!(sleep(self.tick()));
+        loop {
+            let may_begin = self.order.may_begin();
+            let has_begun = !self.order.is_empty();
+            tokio::select! {
+                biased;
+                departed = self.order.next(), if has_begun => {
+                    self.last_activity = Instant::now();
+                    if let Some((ticket, departure)) = departed {
+                        self.depart(ticket, departure)?;
+                        self.depart_ready()?;
+                        self.flush().await?;
+                    }
+                }
+                frame = self.input.next(&self.socket), if may_begin => {
+                    self.last_activity = Instant::now();
+                    self.begin(frame?)?;
+                }
+                () = &mut timer => {
+                    self.check_deadlines()?;
+                    timer.as_mut().reset(Instant::now() + self.tick());
+                }
+                _ = stop.changed() => return Ok(()),
+            }
+        }
+    }
+
+    fn begin(&mut self, frame: Frame) -> Result<(), End> {
+        let Frame { bytes, reservation } = frame;
+        let (ticket, answer) = match decode_request(bytes, DecodeBudget::REQUEST) {
+            Ok((header, request)) => {
+                let ticket = Ticket { correlation_id: header.correlation_id, version: header.api_version };
+                let context = RequestContext {
+                    core: Arc::clone(&self.core),
+                    client: Arc::clone(&self.client),
+                    client_id: header.client_id,
+                    version: header.api_version,
+                };
+                (ticket, dispatch::begin(&context, request))
+            }
+            Err(RequestError::UnsupportedVersion {
+                api_key: ApiKey::ApiVersions, correlation_id, ..
+            }) => (Ticket { correlation_id, version: 0 }, Answer::now(api_versions::unsupported())),
+            Err(error) => return Err(error.into()),
+        };
+        self.order.push(ticket, answer, Some(reservation));
+        Ok(())
+    }
+
+    fn depart(&mut self, ticket: Ticket, departure: Departure) -> Result<(), End> {
+        match departure {
+            Departure::Response(response) => {
+                let frame = encode_response(&response, ticket.version, ticket.correlation_id)?;
+                self.output.push(frame);
+                Ok(())
+            }
+            Departure::Silent => Ok(()),
+            Departure::Close { reason } => Err(End::Closed(reason)),
+        }
+    }
+
+    /// Takes along the answers that are there already, so that they leave in one write.
+    fn depart_ready(&mut self) -> Result<(), End> {
+        let mut context = Context::from_waker(Waker::noop());
+        while !self.order.is_empty() && self.output.bytes_in_memory() < GATHER {
+            let Poll::Ready(departed) = self.order.poll_next(&mut context) else { break };
+            if let Some((ticket, departure)) = departed {
+                self.depart(ticket, departure)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), End> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let limit = Duration::from_millis(self.core.config.idle_connection_ms);
+        match timeout(limit, self.output.flush(&self.socket)).await {
+            Ok(written) => Ok(written?),
+            Err(_) => Err(End::Unread(limit)),
+        }
+    }
+
+    /// How often deadlines are looked at: often enough to be about right, rarely enough to cost nothing.
+    fn tick(&self) -> Duration {
+        let shortest = self.core.config.partial_request_ms.min(self.core.config.idle_connection_ms);
+        Duration::from_millis((shortest / 2).max(10))
+    }
+
+    fn check_deadlines(&self) -> Result<(), End> {
+        let now = Instant::now();
+        if let Some((since, size)) = self.input.partial() {
+            let limit = Duration::from_millis(self.core.config.partial_request_ms)
+                + Duration::from_secs(size as u64 / SLOWEST_ARRIVAL);
+            if now - since >= limit {
+                return Err(End::Partial(limit));
+            }
+        }
+        let limit = Duration::from_millis(self.core.config.idle_connection_ms);
+        if self.order.is_empty() && now - self.last_activity >= limit {
+            return Err(End::Idle(limit));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,23 @@
+//! The one gate: every request passes here, whichever way it came.
+
+use thalweg_protocol::messages::Request;
+
+use super::gate::Verdict;
+use super::order::Answer;
+use crate::handlers::{self, RequestContext};
+
+/// Begins `request`: its effect is there when this returns, unless the answer blocks.
+pub(crate) fn begin(context: &RequestContext, request: Request) -> Answer {
+    let api_key = request.api_key();
+    if !handlers::is_served(api_key, context.version) {
+        let reason = format!("{api_key} version {} is not served here", context.version);
+        return Answer::Close { reason };
+    }
+    match context.core.gate.judge(&context.client.principal, &request) {
+        Verdict::Admit => handlers::begin(context, request),
+        Verdict::Deny => {
+            tracing::info!(principal = %context.client.principal, %api_key, "denied");
+            handlers::deny(context, request)
+        }
+    }
+}

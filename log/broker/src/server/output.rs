@@ -1,0 +1,130 @@
+//! Writes answers to a socket: bytes from memory, and stretches of segment files by `sendfile`.
+
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use bytes::Buf;
+use thalweg_protocol::LogSlice;
+use thalweg_protocol::frame::{Frame, FramePart};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use super::sendfile;
+
+/// The most stretches of memory handed to one system call.
+const GATHERED_PARTS: usize = 64;
+
+/// The answers of one connection on their way out.
+pub(crate) struct Output {
+    parts: VecDeque<FramePart>,
+    bytes_in_memory: usize,
+    cold_reads: Arc<Semaphore>,
+}
+
+impl Output {
+    /// `cold_reads` bounds how many reads wait for a disk at once.
+    pub(crate) fn new(cold_reads: Arc<Semaphore>) -> Self {
+        Self { parts: VecDeque::new(), bytes_in_memory: 0, cold_reads }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// How many bytes wait here that are not in a file.
+    pub(crate) fn bytes_in_memory(&self) -> usize {
+        self.bytes_in_memory
+    }
+
+    /// Queues an answer.
+    pub(crate) fn push(&mut self, frame: Frame) {
+        for part in frame.parts {
+            if let FramePart::Bytes(bytes) = &part {
+                self.bytes_in_memory += bytes.len();
+            }
+            self.parts.push_back(part);
+        }
+    }
+
+    /// Writes everything. When this fails, or is dropped, the connection can no longer be used.
+    ///
+    /// # Errors
+    /// Those of the socket and of reading the files.
+    pub(crate) async fn flush(&mut self, socket: &TcpStream) -> io::Result<()> {
+        loop {
+            match self.parts.pop_front() {
+                None => return Ok(()),
+                Some(FramePart::Slice(slice)) => {
+                    if !sendfile::is_warm(&slice) {
+                        read_ahead(&self.cold_reads, slice.clone()).await?;
+                    }
+                    sendfile::send(socket, &slice).await?;
+                }
+                Some(bytes @ FramePart::Bytes(_)) => {
+                    self.parts.push_front(bytes);
+                    self.write_memory(socket).await?;
+                }
+            }
+        }
+    }
+
+    /// Writes some of the bytes that stand before the next stretch of a file.
+    async fn write_memory(&mut self, socket: &TcpStream) -> io::Result<()> {
+        let in_memory = self.parts.iter().map_while(|part| match part {
+            FramePart::Bytes(bytes) => Some(bytes),
+            FramePart::Slice(_) => None,
+        });
+        let gathered: Vec<_> = in_memory.take(GATHERED_PARTS).map(|bytes| IoSlice::new(bytes)).collect();
+        let has_more = gathered.len() < self.parts.len();
+        let mut written =
+            socket.async_io(Interest::WRITABLE, || write_vectored(socket, &gathered, has_more)).await?;
+        self.bytes_in_memory = self.bytes_in_memory.saturating_sub(written);
+        while let Some(FramePart::Bytes(bytes)) = self.parts.front_mut() {
+            if written < bytes.len() {
+                bytes.advance(written);
+                break;
+            }
+            written -= bytes.len();
+            self.parts.pop_front();
+            if written == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One `sendmsg`. `has_more` says that more follows at once, so that the kernel need not send a short packet.
+fn write_vectored(socket: &TcpStream, parts: &[IoSlice<'_>], has_more: bool) -> io::Result<usize> {
+    // SAFETY: an all-zero msghdr is a valid empty one.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    // IoSlice has the layout of iovec; sendmsg does not write through it.
+    message.msg_iov = parts.as_ptr().cast_mut().cast();
+    message.msg_iovlen = parts.len() as _;
+    let flags = libc::MSG_NOSIGNAL | if has_more { libc::MSG_MORE } else { 0 };
+    loop {
+        // SAFETY: the descriptor is open while `socket` is, and the parts outlive the call.
+        let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+        if sent >= 0 {
+            return Ok(sent as usize);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Brings a slice into the page cache on a thread that may wait for the disk, so that `sendfile` finds it
+/// there and the threads that serve live traffic do not wait.
+async fn read_ahead(cold_reads: &Arc<Semaphore>, slice: LogSlice) -> io::Result<()> {
+    let permit = Arc::clone(cold_reads).acquire_owned().await;
+    let read = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        sendfile::read_through(&slice)
+    });
+    read.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
+}

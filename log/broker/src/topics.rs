@@ -1,0 +1,64 @@
+//! What the broker knows of topics besides their metadata: which are internal, and how new ones are proposed.
+
+use std::collections::BTreeMap;
+
+use bytestring::ByteString;
+use thalweg_controller::{Controller, CreateTopics, NewTopic, Rejection};
+use thalweg_protocol::{ErrorCode, Uuid};
+
+use crate::config::BrokerConfig;
+use crate::core::propose;
+use crate::error::Refusal;
+
+/// The topic of committed offsets and group memberships.
+pub(crate) const CONSUMER_OFFSETS: &str = "__consumer_offsets";
+
+/// The topic of transactions.
+pub(crate) const TRANSACTION_STATE: &str = "__transaction_state";
+
+/// Whether a topic belongs to the broker: clients may read it but not write to it.
+pub(crate) fn is_internal(name: &str) -> bool {
+    matches!(name, CONSUMER_OFFSETS | TRANSACTION_STATE)
+}
+
+/// A new id for a topic, a cluster or a node. Ids that begin with `-` are left out: on a command line they
+/// would be taken for options.
+pub(crate) fn random_id() -> Uuid {
+    loop {
+        let id = Uuid(fastrand::u128(..).to_be_bytes());
+        if !id.is_zero() && !id.to_string().starts_with('-') {
+            return id;
+        }
+    }
+}
+
+/// The topic that is made when a client asks for `name` and there is none. Internal topics are compacted and
+/// have as many partitions as `config` says.
+pub(crate) fn new_topic(config: &BrokerConfig, name: ByteString) -> NewTopic {
+    let (partitions, configs) = match &*name {
+        CONSUMER_OFFSETS => (config.offsets_topic_partitions, internal_configs()),
+        TRANSACTION_STATE => (config.transaction_topic_partitions, internal_configs()),
+        _ => (config.default_partitions, BTreeMap::new()),
+    };
+    NewTopic { name, id: random_id(), partitions, replication_factor: -1, assignment: Vec::new(), configs }
+}
+
+fn internal_configs() -> BTreeMap<String, String> {
+    // Segments of 100 MiB, as Kafka's: compaction leaves the active one alone, and these are read whole.
+    let configs = [("cleanup.policy", "compact"), ("segment.bytes", "104857600")];
+    configs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+/// Makes `topic` unless there is one of its name. When this returns without an error it takes writes here.
+///
+/// # Errors
+/// Why it cannot be made, as a code of the protocol.
+pub(crate) async fn ensure(controller: &Controller, topic: NewTopic) -> Result<(), Refusal> {
+    let proposal = CreateTopics { topics: vec![topic], validate_only: false };
+    let mut results = propose(controller, proposal).await?;
+    match results.pop() {
+        Some(Ok(_) | Err(Rejection::TopicAlreadyExists { .. })) => Ok(()),
+        Some(Err(rejection)) => Err(rejection.into()),
+        None => Err(ErrorCode::UnknownServerError.into()),
+    }
+}
