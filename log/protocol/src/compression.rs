@@ -112,6 +112,8 @@ impl fmt::Debug for Compressor {
 pub struct Scratch {
     limit: usize,
     buffer: Vec<u8>,
+    /// How large the buffer is made to begin with, in bytes: somewhat more than was needed last.
+    expected_size: usize,
     gzip: gzip::Decompressor,
     zstd: zstd::Decompressor,
 }
@@ -125,6 +127,7 @@ impl Scratch {
         Self {
             limit,
             buffer: Vec::new(),
+            expected_size: 0,
             gzip: gzip::Decompressor::default(),
             zstd: zstd::Decompressor::default(),
         }
@@ -163,7 +166,7 @@ impl Scratch {
         if self.buffer.len() > KEPT_BUFFER {
             self.buffer = Vec::new();
         }
-        let mut out = Output::new(&mut self.buffer, self.limit);
+        let mut out = Output::new(&mut self.buffer, self.expected_size, self.limit);
         let result = match compression {
             Compression::None => out.extend(input),
             Compression::Gzip => self.gzip.decompress(input, &mut out),
@@ -173,7 +176,10 @@ impl Scratch {
         };
         let len = out.len();
         match result {
-            Ok(()) => Ok(len),
+            Ok(()) => {
+                self.expected_size = (len + len / 8).min(KEPT_BUFFER);
+                Ok(len)
+            }
             Err(Fault::Corrupt) => Err(RecordError::Decompression { compression }),
             Err(Fault::TooLarge) => Err(RecordError::DecompressedTooLarge { limit: self.limit }),
         }

@@ -20,8 +20,12 @@ pub(super) struct Output<'a> {
 const SMALLEST_STEP: usize = 4096;
 
 impl<'a> Output<'a> {
-    /// Writes over `buffer`, to at most `limit` bytes.
-    pub(super) fn new(buffer: &'a mut Vec<u8>, limit: usize) -> Self {
+    /// Writes over `buffer`, to at most `limit` bytes. An empty buffer is given room for `expected` bytes.
+    pub(super) fn new(buffer: &'a mut Vec<u8>, expected: usize, limit: usize) -> Self {
+        if buffer.is_empty() {
+            // Zeroed by the allocator, which may know that it already is.
+            *buffer = vec![0; expected.min(limit)];
+        }
         Self { buffer, len: 0, limit }
     }
 

@@ -18,20 +18,24 @@ pub struct BatchBuilder {
     buffer: BytesMut,
     compression: Compression,
     level: Option<i32>,
+    /// How large the next batch is expected to be, in bytes: as large as the last.
+    expected_size: usize,
     records_count: i32,
     base_timestamp: i64,
     max_timestamp: i64,
 }
 
 impl BatchBuilder {
-    /// The largest batch the format can hold, in bytes.
-    pub const MAX_SIZE: usize = i32::MAX as usize;
+    /// The largest batch that is built, in bytes uncompressed: half of what the format can hold, so that it
+    /// still fits when a codec makes it larger.
+    pub const MAX_SIZE: usize = 1 << 30;
 
     /// A builder of batches with this compression; `level` is the codec's, or its default. `capacity` is how
     /// many bytes a batch will have uncompressed, as a hint.
     pub fn new(compression: Compression, level: Option<i32>, capacity: usize) -> Self {
         Self {
-            buffer: BytesMut::with_capacity(capacity.max(BatchHeader::SIZE)),
+            buffer: BytesMut::new(),
+            expected_size: capacity.clamp(BatchHeader::SIZE, Self::MAX_SIZE),
             compression,
             level,
             records_count: 0,
@@ -62,6 +66,7 @@ impl BatchBuilder {
             self.base_timestamp = timestamp;
             self.max_timestamp = timestamp;
             self.buffer.clear();
+            self.buffer.reserve(self.expected_size);
             self.buffer.extend_from_slice(&[0; BatchHeader::SIZE]);
         }
         let timestamp_delta = timestamp.wrapping_sub(self.base_timestamp);
@@ -146,6 +151,7 @@ impl BatchBuilder {
     /// When no record has been added: there are no empty batches.
     pub fn finish(&mut self, compressor: &mut Compressor, producer: Option<&BatchProducer>) -> RecordBatch {
         assert!(self.records_count > 0, "a batch has at least one record");
+        self.expected_size = self.buffer.len();
         let mut header = self.header(producer);
         if self.compression == Compression::None {
             let mut batch = self.buffer.split();

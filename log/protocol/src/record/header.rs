@@ -61,12 +61,13 @@ impl BatchHeader {
     /// # Errors
     /// [`RecordError::Truncated`], [`RecordError::UnsupportedMagic`] or [`RecordError::BatchLength`].
     pub fn parse(bytes: &[u8]) -> Result<Self, RecordError> {
+        // The magic comes first: a message of the old formats may be shorter than a header.
+        if let Some(&magic) = bytes.get(16).filter(|&&magic| magic != 2) {
+            return Err(RecordError::UnsupportedMagic { magic: magic as i8 });
+        }
         let Some(head) = bytes.first_chunk::<{ Self::SIZE }>() else {
             return Err(RecordError::Truncated { needed: Self::SIZE, available: bytes.len() });
         };
-        if head[16] != 2 {
-            return Err(RecordError::UnsupportedMagic { magic: head[16] as i8 });
-        }
         let header = Self {
             base_offset: Offset(i64_at(head, 0)),
             batch_length: i32_at(head, 8),

@@ -125,6 +125,17 @@ fn made_up_bytes_are_no_batches() {
 }
 
 #[test]
+fn messages_of_the_old_formats_are_named() {
+    for magic in [0, 1, 3, -1] {
+        // The smallest message of format 0 has 26 bytes.
+        let mut message = [0; 26];
+        message[16] = magic as u8;
+        let refused = Err(RecordError::UnsupportedMagic { magic });
+        assert_eq!(RecordBatch::only(Bytes::copy_from_slice(&message)), refused);
+    }
+}
+
+#[test]
 fn extreme_headers_do_not_overflow() {
     let batch = batch_of(&[12, 0, 0, 0, 1, 1, 0], |header| {
         header.base_offset.0 = i64::MAX;

@@ -2,8 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 use thalweg_protocol::record::{
-    BatchBuilder, BatchHeader, BatchProducer, Batches, ControlRecord, Header, Record, RecordBatch,
-    RecordError, stamp_append_time,
+    BatchBuilder, BatchHeader, BatchProducer, Batches, ControlRecord, DecodedBatch, Header, Record,
+    RecordBatch, RecordError, stamp_append_time,
 };
 use thalweg_protocol::{Compression, Compressor, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Scratch};
 
@@ -65,6 +65,16 @@ fn neither_building_nor_reading_allocates_per_record() {
         assert!(building <= 4, "{compression}: {building} allocations in building 1000 records");
         assert_eq!(reading, 0, "{compression}: allocations in reading 1000 records");
     }
+}
+
+#[test]
+fn contexts_and_batches_move_between_threads() {
+    fn moves<T: Send + 'static>() {}
+    moves::<Compressor>();
+    moves::<Scratch>();
+    moves::<BatchBuilder>();
+    moves::<RecordBatch>();
+    moves::<DecodedBatch>();
 }
 
 #[test]
