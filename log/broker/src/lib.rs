@@ -5,9 +5,11 @@
 
 mod broker;
 mod config;
+mod coordinator;
 mod core;
 mod embedded;
 mod error;
+mod group;
 mod handlers;
 mod operations;
 mod partition;
@@ -15,6 +17,7 @@ mod partitions;
 mod server;
 mod topic_config;
 mod topics;
+mod transaction;
 
 pub use broker::Broker;
 pub use config::BrokerConfig;
