@@ -2,6 +2,7 @@
 
 mod rust;
 mod schema;
+mod structure;
 
 use std::path::Path;
 use std::process::Command;

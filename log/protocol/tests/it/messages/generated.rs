@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{rust, schema};
+use super::{rust, schema, structure};
 
 pub const MESSAGES: &str = include_str!("../../../messages.txt");
 
@@ -62,6 +62,6 @@ fn names_become_snake_case() {
         ("KRaftVersion", "k_raft_version"),
         ("ErrorCode2", "error_code2"),
     ] {
-        assert_eq!(rust::snake(name), snake);
+        assert_eq!(structure::snake(name), snake);
     }
 }

@@ -10,3 +10,5 @@ mod random;
 mod rust;
 #[path = "../../../generate/schema.rs"]
 mod schema;
+#[path = "../../../generate/structure.rs"]
+mod structure;

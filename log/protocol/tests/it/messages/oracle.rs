@@ -135,8 +135,9 @@ fn messages_agree_with_the_schema_and_with_kafka_protocol() {
     let pairs = pairs();
     assert_eq!(pairs.len(), ApiKey::ALL.len());
     for pair in &pairs {
-        let mut runner =
-            TestRunner::new(Config { cases: 48, failure_persistence: None, ..Config::default() });
+        let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
+        let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+        let mut runner = TestRunner::new_with_rng(config, rng);
         let entropy = proptest::collection::vec(any::<u8>(), 0..1500);
         let versions: Vec<(i16, bool)> = pair.api.versions().map(|v| (v, both_know(pair.api, v))).collect();
         let result = runner.run(&entropy, |entropy| {

@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 
-use super::rust::snake;
 use super::schema::{Field, Message, Struct, Type};
+use super::structure::snake;
 
 /// Where choices come from: bytes that a test framework made up. When they are used up everything is as small
 /// as possible.
