@@ -283,7 +283,7 @@ fn commits_are_checked_against_the_membership() {
     assert_eq!(h.group.check_commit("", None, -1, false), Ok(()), "an empty group keeps anybody's offsets");
     h.join(static_member("s1", "s")).expect("alone");
     let completing =
-        [("s1", None, 1, false, Err(ErrorCode::RebalanceInProgress)), ("s1", None, 1, true, Ok(()))];
+        vec![("s1", None, 1, false, Err(ErrorCode::RebalanceInProgress)), ("s1", None, 1, true, Ok(()))];
     let stable = vec![
         ("s1", None, 1, false, Ok(())),
         ("s1", Some("s"), 1, false, Ok(())),
