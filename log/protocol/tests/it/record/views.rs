@@ -254,6 +254,21 @@ fn a_cleaned_batch_has_gaps_or_no_records() {
 }
 
 #[test]
+fn a_reader_never_goes_back() {
+    for (second, refused) in [(0, true), (1, true), (2, false), (5, false), (6, true)] {
+        // The first record is at delta 1 of 6 offsets.
+        let payload = [[12, 0, 0, 2, 1, 1, 0], [12, 0, 0, 2 * second as u8, 1, 1, 0]].concat();
+        let batch = batch_of(&payload, |header| {
+            header.last_offset_delta = 5;
+            header.records_count = 2;
+        });
+        let fault = RecordFault::OffsetDelta { delta: second };
+        let expected = if refused { Err(RecordError::Record { index: 1, fault }) } else { Ok(2) };
+        assert_eq!(records_of(&batch).map(|records| records.len()), expected, "delta {second}");
+    }
+}
+
+#[test]
 fn control_records_of_other_types_are_told_apart_from_malformed_ones() {
     let parse = |key: Option<&[u8]>, value: Option<&[u8]>| {
         let headers = thalweg_protocol::record::Headers::default();
