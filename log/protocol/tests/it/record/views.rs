@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use thalweg_protocol::record::{
     BatchBuilder, BatchHeader, BatchProducer, Batches, ControlRecord, DecodedBatch, Header, Record,
-    RecordBatch, RecordError, stamp_append_time,
+    RecordBatch, RecordError, RecordFault, stamp_append_time,
 };
 use thalweg_protocol::{Compression, Compressor, LeaderEpoch, Offset, ProducerEpoch, ProducerId, Scratch};
 
