@@ -26,7 +26,7 @@ pub struct Output {
     sinks: Vec<OutputTopic>,
     dead_letters: OutputTopic,
     undecodable: Undecodable,
-    sources: Vec<TopicPartition>,
+    sources: Vec<Option<TopicPartition>>,
     task_partition: i32,
     sent: u64,
     dead: u64,
@@ -59,7 +59,7 @@ impl Output {
         sinks: Vec<OutputTopic>,
         dead_letters: OutputTopic,
         undecodable: Undecodable,
-        sources: Vec<TopicPartition>,
+        sources: Vec<Option<TopicPartition>>,
         task_partition: i32,
     ) -> Self {
         Self { sinks, dead_letters, undecodable, sources, task_partition, sent: 0, dead: 0 }
@@ -104,7 +104,7 @@ impl Output {
         record: &RawRecord<'_>,
         reason: &dyn Display,
     ) -> Result<(), Error> {
-        let source = &self.sources[input];
+        let source = self.sources[input].as_ref().expect("records come only from partitions that exist");
         if self.undecodable == Undecodable::Fail {
             return Err(Error::Undecodable {
                 partition: source.clone(),
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_dead_letter_says_where_it_came_from() {
-        let sources = vec![TopicPartition::new("in", 3)];
+        let sources = vec![Some(TopicPartition::new("in", 3))];
         let topic = || OutputTopic::new("dead", 2);
         let mut output = Output::new(vec![], topic(), Undecodable::DeadLetter, sources.clone(), 3);
         let record = RawRecord {

@@ -194,6 +194,15 @@ impl InputBatch {
         Self::new(Bytes::copy_from_slice(&buffer.bytes), entries, next_offset)
     }
 
+    /// The same with the records at `offsets`.
+    pub(crate) fn from_buffer_at(buffer: &RecordBuffer, offsets: &[i64], next_offset: i64) -> Self {
+        let mut entries = buffer.entries.clone();
+        for (entry, &offset) in entries.iter_mut().zip(offsets) {
+            entry.offset = offset;
+        }
+        Self::new(Bytes::copy_from_slice(&buffer.bytes), entries, next_offset)
+    }
+
     /// How many records there are.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -243,8 +252,8 @@ impl InputBatch {
 
 #[cfg(test)]
 mod tests {
-    use thalweg_protocol::{Compression, Scratch};
     use thalweg_protocol::record::BatchBuilder;
+    use thalweg_protocol::{Compression, Scratch};
 
     use super::*;
 

@@ -7,10 +7,10 @@ use crate::error::Error;
 /// A step of the commit. A thread commits all of its tasks together, in one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommitStep {
-    /// All results are in the log, as part of the open transaction.
-    FlushOutputs,
-    /// The last value of every changed key is in the changelogs, as part of the open transaction.
-    FlushChangelog,
+    /// All results are handed to the producer, as part of the open transaction.
+    SendOutputs,
+    /// So is the last value of every changed key, for the changelogs; then everything sent is acknowledged.
+    SendChangelog,
     /// The positions of the inputs are part of the transaction, each with the task's checkpoint as metadata.
     SendOffsets,
     /// The transaction is committed: from here on the work counts as done.
@@ -22,13 +22,13 @@ pub enum CommitStep {
 impl CommitStep {
     /// All steps, in the order that is right.
     pub const ALL: [Self; 5] =
-        [Self::FlushOutputs, Self::FlushChangelog, Self::SendOffsets, Self::EndTransaction, Self::WriteState];
+        [Self::SendOutputs, Self::SendChangelog, Self::SendOffsets, Self::EndTransaction, Self::WriteState];
 
     /// The step's name, as failpoints are spelt.
     pub fn name(self) -> &'static str {
         match self {
-            Self::FlushOutputs => "FlushOutputs",
-            Self::FlushChangelog => "FlushChangelog",
+            Self::SendOutputs => "SendOutputs",
+            Self::SendChangelog => "SendChangelog",
             Self::SendOffsets => "SendOffsets",
             Self::EndTransaction => "EndTransaction",
             Self::WriteState => "WriteState",
@@ -58,14 +58,12 @@ impl CommitOrder {
 
     /// The steps in this order.
     pub fn steps(self) -> [CommitStep; 5] {
-        use CommitStep::{EndTransaction, FlushChangelog, FlushOutputs, SendOffsets, WriteState};
+        use CommitStep::{EndTransaction, SendChangelog, SendOffsets, SendOutputs, WriteState};
         match self {
             Self::Sound => CommitStep::ALL,
-            Self::StateBeforeEnd => [FlushOutputs, FlushChangelog, SendOffsets, WriteState, EndTransaction],
-            Self::OffsetsAfterEnd => [FlushOutputs, FlushChangelog, EndTransaction, SendOffsets, WriteState],
-            Self::ChangelogAfterEnd => {
-                [FlushOutputs, SendOffsets, EndTransaction, FlushChangelog, WriteState]
-            }
+            Self::StateBeforeEnd => [SendOutputs, SendChangelog, SendOffsets, WriteState, EndTransaction],
+            Self::OffsetsAfterEnd => [SendOutputs, SendChangelog, EndTransaction, SendOffsets, WriteState],
+            Self::ChangelogAfterEnd => [SendOutputs, SendOffsets, EndTransaction, SendChangelog, WriteState],
         }
     }
 }

@@ -12,7 +12,7 @@ mod task_state;
 mod view;
 mod window;
 
-pub(crate) use backend::Backend;
+pub(crate) use backend::{Backend, ByteStrings};
 pub(crate) use checkpoint::Checkpoint;
 pub(crate) use memory::MemoryBackend;
 #[cfg(feature = "rocksdb")]

@@ -308,7 +308,8 @@ mod tests {
             topology.to_string().contains("sub-topology 1\n  reads   <app>-r-repartition\n  keeps   counts")
         );
 
-        let circle = Topology::new().subtopology(part(std::slice::from_ref(&r), &[], &[r.clone()]));
+        let circle =
+            Topology::new().subtopology(part(std::slice::from_ref(&r), &[], std::slice::from_ref(&r)));
         assert!(circle.repartition_counts(&named).is_err());
     }
 }

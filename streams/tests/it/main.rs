@@ -1,0 +1,6 @@
+//! The streams crate from outside.
+
+mod dsl;
+mod exactly_once;
+mod own_program;
+mod windows;
