@@ -5,7 +5,14 @@ use std::path::{Path, PathBuf};
 use thalweg_protocol::Uuid;
 
 use crate::environment::Environment;
-use crate::error::Error;
+use crate::error::{Corruption, Error};
+use crate::lock::Lock;
+use crate::partition_name::parse_directory_name;
+
+const META_FILE: &str = "meta";
+
+/// The newest format of a data directory that this version reads, and the one it writes.
+const FORMAT: u32 = 1;
 
 /// Whose a data directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +35,12 @@ pub struct Holder {
 /// A data directory, held by this process as long as this lives. The operating system frees it when the
 /// process ends, however it ends.
 #[derive(Debug)]
-pub struct DataDirectory {}
+pub struct DataDirectory {
+    path: PathBuf,
+    identity: Identity,
+    environment: Environment,
+    lock: Lock,
+}
 
 impl DataDirectory {
     /// Takes the directory, making it if it is missing; a fresh one gets the identity that `fresh` names.
@@ -42,31 +54,114 @@ impl DataDirectory {
         expected_cluster: Option<Uuid>,
         environment: Environment,
     ) -> Result<Self, Error> {
-        unimplemented!()
+        make_all(path, &environment)?;
+        let lock = Lock::take(path)?;
+        let identity = match read_meta(path, &environment)? {
+            Some(identity) => identity,
+            None => {
+                let identity = Identity { cluster_id: expected_cluster.unwrap_or(fresh.cluster_id), ..fresh };
+                write_meta(path, identity, &environment)?;
+                identity
+            }
+        };
+        match expected_cluster {
+            Some(expected) if expected != identity.cluster_id => {
+                let found = identity.cluster_id;
+                Err(Error::ForeignDirectory { path: path.to_owned(), found, expected })
+            }
+            _ => Ok(Self { path: path.to_owned(), identity, environment, lock }),
+        }
     }
 
     /// Who holds the directory; `None` when nobody does or it does not exist.
+    ///
+    /// # Errors
+    /// I/O errors.
     pub fn holder(path: &Path) -> Result<Option<Holder>, Error> {
-        unimplemented!()
+        Lock::holder(path)
     }
 
     /// Writes into the lock file where this process listens, for other processes to find.
+    ///
+    /// # Errors
+    /// I/O errors.
     pub fn announce(&self, address: &str) -> Result<(), Error> {
-        unimplemented!()
+        self.lock.write(Some(address))
     }
 
     /// The directory.
-    pub fn path(&self) -> &PathBuf {
-        unimplemented!()
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whose it is.
     pub fn identity(&self) -> Identity {
-        unimplemented!()
+        self.identity
     }
 
     /// The disk, the clock and the directory's health.
     pub fn environment(&self) -> &Environment {
-        unimplemented!()
+        &self.environment
     }
+}
+
+/// Makes a directory and those above it, each name lasting.
+fn make_all(path: &Path, environment: &Environment) -> Result<(), Error> {
+    match environment.create_directory(path) {
+        Ok(()) => {}
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {
+            return match environment.list(path) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+        }
+        Err(error) if error.is_not_found() => match path.parent() {
+            Some(parent) if parent != path && !parent.as_os_str().is_empty() => {
+                make_all(parent, environment)?;
+                environment.create_directory(path)?;
+            }
+            _ => return Err(error),
+        },
+        Err(error) => return Err(error),
+    }
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => environment.sync_directory(parent),
+        _ => Ok(()),
+    }
+}
+
+fn read_meta(directory: &Path, environment: &Environment) -> Result<Option<Identity>, Error> {
+    let path = directory.join(META_FILE);
+    let malformed = |what| {
+        let path = path.clone();
+        Error::Corrupt { path, position: 0, corruption: Corruption::Malformed { what } }
+    };
+    let Some(bytes) = environment.read_whole(&path)? else {
+        let has_logs = environment.list(directory)?.iter().any(|e| parse_directory_name(&e.name).is_some());
+        // Another cluster's logs, or ours with their identity lost: nothing to guess about.
+        return if has_logs {
+            Err(malformed("the file is missing although there are logs"))
+        } else {
+            Ok(None)
+        };
+    };
+    let text = std::str::from_utf8(&bytes).map_err(|_| malformed("text is expected"))?;
+    let field = |name| text.lines().find_map(|line| line.strip_prefix(name));
+    let format: u32 =
+        field("format: ").and_then(|f| f.parse().ok()).ok_or_else(|| malformed("a format is expected"))?;
+    if format > FORMAT {
+        return Err(Error::NewerFormat { path, found: format, supported: FORMAT });
+    }
+    let id = |name| field(name).and_then(Uuid::parse);
+    match (id("cluster_id: "), id("node_uuid: ")) {
+        (Some(cluster_id), Some(node_uuid)) => Ok(Some(Identity { cluster_id, node_uuid })),
+        _ => Err(malformed("a cluster id and a node uuid are expected")),
+    }
+}
+
+fn write_meta(directory: &Path, identity: Identity, environment: &Environment) -> Result<(), Error> {
+    let Identity { cluster_id, node_uuid } = identity;
+    let text = format!("format: {FORMAT}\ncluster_id: {cluster_id}\nnode_uuid: {node_uuid}\n");
+    environment.replace(&directory.join(META_FILE), text.as_bytes())?;
+    environment.sync_directory(directory)
 }

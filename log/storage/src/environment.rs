@@ -1,11 +1,12 @@
 //! What the logs of one data directory share.
 
+use std::io::{self, ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
-use crate::error::Error;
-use crate::filesystem::Filesystem;
+use crate::error::{Error, Operation};
+use crate::filesystem::{DirectoryEntry, Filesystem, OpenMode, StoredFile};
 
 /// The disk, the clock and the health of a data directory, handed to every log in it.
 #[derive(Clone, Debug)]
@@ -56,5 +57,106 @@ impl DirectoryHealth {
         if self.failure.set(error.to_string()).is_ok() {
             tracing::error!(directory = %self.path.display(), %error, "the directory goes offline");
         }
+    }
+}
+
+/// The file system's calls with this crate's errors: an error that will not pass takes the directory offline.
+impl Environment {
+    pub(crate) fn open(&self, path: &Path, mode: OpenMode) -> Result<StoredFile, Error> {
+        self.filesystem.open(path, mode).map_err(|e| self.failed(Operation::Open, path, e))
+    }
+
+    pub(crate) fn read_at(
+        &self,
+        file: &StoredFile,
+        path: &Path,
+        out: &mut [u8],
+        position: u64,
+    ) -> Result<(), Error> {
+        self.filesystem.read_at(file, out, position).map_err(|e| self.failed(Operation::Read, path, e))
+    }
+
+    pub(crate) fn write_at(
+        &self,
+        file: &StoredFile,
+        path: &Path,
+        parts: &mut [IoSlice<'_>],
+        position: u64,
+    ) -> Result<(), Error> {
+        self.filesystem.write_at(file, parts, position).map_err(|e| self.failed(Operation::Write, path, e))
+    }
+
+    pub(crate) fn set_len(&self, file: &StoredFile, path: &Path, len: u64) -> Result<(), Error> {
+        self.filesystem.set_len(file, len).map_err(|e| self.failed(Operation::Truncate, path, e))
+    }
+
+    /// A failed sync takes the directory offline whatever the reason: the kernel may have dropped the pages, so
+    /// that a second try would succeed and prove nothing.
+    pub(crate) fn sync(&self, file: &StoredFile, path: &Path) -> Result<(), Error> {
+        self.filesystem.sync(file).map_err(|source| {
+            let error = Error::Io { operation: Operation::Sync, path: path.to_owned(), source };
+            self.health.fail(&error);
+            error
+        })
+    }
+
+    pub(crate) fn sync_directory(&self, path: &Path) -> Result<(), Error> {
+        self.filesystem.sync_directory(path).map_err(|e| self.failed(Operation::Sync, path, e))
+    }
+
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), Error> {
+        self.filesystem.rename(from, to).map_err(|e| self.failed(Operation::Rename, from, e))
+    }
+
+    /// Removes a file or empty directory; one that is not there counts as removed.
+    pub(crate) fn remove(&self, path: &Path) -> Result<(), Error> {
+        match self.filesystem.remove(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+            other => other.map_err(|e| self.failed(Operation::Remove, path, e)),
+        }
+    }
+
+    pub(crate) fn create_directory(&self, path: &Path) -> Result<(), Error> {
+        self.filesystem.create_directory(path).map_err(|e| self.failed(Operation::CreateDirectory, path, e))
+    }
+
+    pub(crate) fn list(&self, path: &Path) -> Result<Vec<DirectoryEntry>, Error> {
+        self.filesystem.list(path).map_err(|e| self.failed(Operation::List, path, e))
+    }
+
+    /// The whole content of a small file; `None` when there is no such file.
+    pub(crate) fn read_whole(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        let file = match self.open(path, OpenMode::Read) {
+            Err(error) if error.is_not_found() => return Ok(None),
+            other => other?,
+        };
+        let len = file.file.metadata().map_err(|e| self.failed(Operation::Read, path, e))?.len();
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+        self.read_at(&file, path, &mut bytes, 0)?;
+        Ok(Some(bytes))
+    }
+
+    /// Replaces a small file so that a crash leaves the old one or the new one: written beside it, synced,
+    /// renamed. It lasts once the directory is synced.
+    pub(crate) fn replace(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
+        let mut temporary = path.as_os_str().to_owned();
+        temporary.push(".tmp");
+        let temporary = PathBuf::from(temporary);
+        let file = self.open(&temporary, OpenMode::Create)?;
+        self.write_at(&file, &temporary, &mut [IoSlice::new(content)], 0)?;
+        self.sync(&file, &temporary)?;
+        self.rename(&temporary, path)
+    }
+
+    fn failed(&self, operation: Operation, path: &Path, source: io::Error) -> Error {
+        let passes = matches!(
+            source.kind(),
+            ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::UnexpectedEof
+        );
+        let error = Error::io(operation, path, source);
+        if matches!(error, Error::Io { .. }) && !passes {
+            self.health.fail(&error);
+        }
+        error
     }
 }

@@ -276,6 +276,10 @@ impl Error {
         }
     }
 
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Whether the same call may succeed later without anything being repaired.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Self::StorageFull { .. } | Self::TooManyOpenFiles { .. })

@@ -1,27 +1,231 @@
 //! Rounds of syncs: group commit for the whole data directory.
 
+use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
+use thalweg_protocol::Offset;
+
+use crate::error::Error;
 use crate::log::Log;
-use crate::manager::SyncListener;
+use crate::synced_to::SyncedTo;
+
+/// Called from a sync thread after each sync of a log: with the offset up to which it is synced now, or with
+/// the error that took the directory offline. Must not block.
+pub type SyncListener = Arc<dyn Fn(&Arc<Log>, Result<Offset, &Error>) + Send + Sync>;
 
 /// Syncs logs in rounds: a round syncs every log that asked for it, in parallel, while the next one collects.
-#[derive(Debug)]
-pub struct SyncRounds {}
+pub struct SyncRounds {
+    queue: Arc<RoundQueue>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// After this long without a round the checkpoint is told what the last one did, and a log whose sync was put off
+/// (a full disk, no descriptors) is tried again.
+const IDLE: Duration = Duration::from_millis(100);
+
+/// What the sync threads share with the logs.
+pub(crate) struct RoundQueue {
+    /// Guards the rounds: what is to be done now and next.
+    state: Mutex<Rounds>,
+    /// Signalled when there is something to do.
+    wake: Condvar,
+    rounds: AtomicU64,
+    listener: SyncListener,
+    checkpoint: Option<Arc<SyncedTo>>,
+}
+
+#[derive(Default)]
+struct Rounds {
+    /// What remains of the current round.
+    current: VecDeque<Arc<Log>>,
+    /// How many logs of the current round are being synced.
+    in_progress: usize,
+    /// The logs of the next round. Bounded by the number of logs: each is in it once.
+    next: VecDeque<Arc<Log>>,
+    /// Logs whose sync was put off.
+    postponed: VecDeque<Arc<Log>>,
+    /// Logs that were synced and of which the checkpoint has not been told.
+    untold: Vec<Arc<Log>>,
+    /// Whether a thread should tell the checkpoint.
+    telling_is_due: bool,
+    is_stopping: bool,
+}
+
+enum Job {
+    Sync(Arc<Log>),
+    Tell(Vec<Arc<Log>>),
+    Stop,
+}
 
 impl SyncRounds {
     /// Starts `threads` threads that sync and call `listener`.
     pub fn new(threads: usize, listener: SyncListener) -> Self {
-        unimplemented!()
+        Self::with_checkpoint(threads, listener, None)
+    }
+
+    /// With the checkpoint that is told what the rounds have done.
+    pub(crate) fn with_checkpoint(
+        threads: usize,
+        listener: SyncListener,
+        checkpoint: Option<Arc<SyncedTo>>,
+    ) -> Self {
+        let queue = Arc::new(RoundQueue {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            rounds: AtomicU64::new(0),
+            listener,
+            checkpoint,
+        });
+        let threads = (0..threads.max(1))
+            .map(|at| {
+                let queue = Arc::clone(&queue);
+                let thread = thread::Builder::new().name(format!("sync-{at}"));
+                thread.spawn(move || queue.work()).expect("the system has a thread left at start-up")
+            })
+            .collect();
+        Self { queue, threads }
     }
 
     /// Puts `log` into the next round. Asking again before that round begins changes nothing.
     pub fn request(&self, log: &Arc<Log>) {
-        unimplemented!()
+        self.queue.request(Arc::clone(log));
     }
 
-    /// How many rounds have ended.
+    /// From now on every append to `log` joins the next round, if its topic is durable.
+    pub fn attach(&self, log: &Log) {
+        log.join_rounds(&self.queue);
+    }
+
+    /// How many rounds have begun.
     pub fn rounds(&self) -> u64 {
-        unimplemented!()
+        self.queue.rounds.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for SyncRounds {
+    /// Ends the threads; what waits for a round is not synced.
+    fn drop(&mut self) {
+        self.queue.state.lock().is_stopping = true;
+        self.queue.wake.notify_all();
+        for thread in self.threads.drain(..) {
+            // The listener may own the last handle on all of this.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for SyncRounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SyncRounds").field("rounds", &self.rounds()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RoundQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RoundQueue").finish_non_exhaustive()
+    }
+}
+
+impl RoundQueue {
+    pub(crate) fn request(&self, log: Arc<Log>) {
+        if log.enter_queue() {
+            self.state.lock().next.push_back(log);
+            self.wake.notify_one();
+        }
+    }
+
+    fn work(&self) {
+        loop {
+            match self.next_job() {
+                Job::Sync(log) => {
+                    self.sync(&log);
+                    let mut state = self.state.lock();
+                    state.in_progress -= 1;
+                    if state.in_progress == 0 && state.current.is_empty() && !state.next.is_empty() {
+                        self.wake.notify_one();
+                    }
+                }
+                Job::Tell(logs) => self.tell(logs),
+                Job::Stop => return,
+            }
+        }
+    }
+
+    fn next_job(&self) -> Job {
+        let mut state = self.state.lock();
+        loop {
+            if state.is_stopping {
+                return Job::Stop;
+            }
+            if state.current.is_empty() && state.in_progress == 0 && !state.next.is_empty() {
+                self.begin_round(&mut state);
+            }
+            if let Some(log) = state.current.pop_front() {
+                state.in_progress += 1;
+                return Job::Sync(log);
+            }
+            if state.telling_is_due {
+                state.telling_is_due = false;
+                return Job::Tell(std::mem::take(&mut state.untold));
+            }
+            if self.wake.wait_for(&mut state, IDLE).timed_out() && state.next.is_empty() {
+                state.telling_is_due = self.checkpoint.is_some() && !state.untold.is_empty();
+                let postponed = std::mem::take(&mut state.postponed);
+                state.next.extend(postponed);
+            }
+        }
+    }
+
+    /// The logs that asked are synced, and beside them the checkpoint is told of the round before.
+    fn begin_round(&self, state: &mut Rounds) {
+        self.rounds.fetch_add(1, Ordering::SeqCst);
+        state.current = std::mem::take(&mut state.next);
+        state.telling_is_due = self.checkpoint.is_some() && !state.untold.is_empty();
+        let jobs = state.current.len() + usize::from(state.telling_is_due);
+        for _ in 1..jobs {
+            self.wake.notify_one();
+        }
+    }
+
+    fn sync(&self, log: &Arc<Log>) {
+        log.leave_queue();
+        match log.sync() {
+            Ok(synced) => {
+                if self.checkpoint.is_some() {
+                    self.state.lock().untold.push(Arc::clone(log));
+                }
+                (self.listener)(log, Ok(synced));
+            }
+            Err(Error::LogClosed { .. }) => {}
+            Err(error) if error.is_retriable() => {
+                tracing::warn!(partition = %log.partition(), %error, "the sync is put off");
+                if log.enter_queue() {
+                    self.state.lock().postponed.push_back(Arc::clone(log));
+                }
+            }
+            Err(error) => (self.listener)(log, Err(&error)),
+        }
+    }
+
+    fn tell(&self, logs: Vec<Arc<Log>>) {
+        let Some(checkpoint) = &self.checkpoint else { return };
+        let told = logs
+            .iter()
+            .filter(|log| !log.is_closed())
+            .try_for_each(|log| checkpoint.record(log.partition(), || log.standing()))
+            .and_then(|()| checkpoint.sync());
+        if let Err(error) = told {
+            tracing::warn!(%error, "the checkpoint is not told of a round");
+            if error.is_retriable() {
+                self.state.lock().untold.extend(logs);
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The seam to the disk.
 
 mod disk;
+mod on_demand;
 
 use std::fmt;
 use std::fs::File;
@@ -9,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use disk::DiskFilesystem;
+pub(crate) use on_demand::OnDemandFile;
 
 /// A file opened through a [`Filesystem`]. Cloning shares the open file.
 #[derive(Clone, Debug)]

@@ -1,171 +1,155 @@
 //! One partition's log.
 
+mod append;
 mod interface;
+mod open;
+mod read;
+mod recovery;
+mod replay;
+mod retention;
+mod roll;
+mod sync;
+mod time;
+mod truncate;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
-use bytes::Bytes;
-use thalweg_protocol::record::RecordBatch;
+use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 
 use crate::config::LogConfig;
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::flush::RoundQueue;
+use crate::leader_epochs::LeaderEpochs;
+use crate::producers::{ProducerStates, UndecidedTransactions};
+use crate::segment::Segment;
+use crate::synced_to::SyncedTo;
 
 pub use interface::{
     AbortedTransaction, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, MarkerAppend, ReadBound,
     ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult, VerificationGuard,
 };
+pub(crate) use open::read_topic_id;
+use retention::Trash;
+use sync::Unsynced;
 
 /// The log of one partition: segments, their indexes, and the state of its producers.
 ///
 /// Every method takes `&self` and may be called from any thread; none waits for a sync unless it says so.
 #[derive(Debug)]
-pub struct Log {}
+pub struct Log {
+    partition: TopicPartition,
+    topic_id: Uuid,
+    directory: PathBuf,
+    environment: Environment,
+    checkpoint: Option<Arc<SyncedTo>>,
+    me: Weak<Log>,
+    /// Where appends to a durable log ask for a sync, once there are rounds.
+    rounds: OnceLock<Arc<RoundQueue>>,
+    /// Whether the log waits for the next round.
+    is_queued: AtomicBool,
+    is_closed: AtomicBool,
+    /// Guards the settings; held for the time of a copy.
+    config: RwLock<Arc<LogConfig>>,
+    /// Held by whoever syncs, truncates or closes the log, so that one of them takes place at a time. Taken before
+    /// `writer`.
+    syncing: Mutex<()>,
+    /// Guards the end of the log: whoever appends, rolls or removes segments holds it, over the write too, so
+    /// that offsets, producers and file stay of one mind. Readers never take it.
+    writer: Mutex<Writer>,
+    /// Guards the list of segments, oldest first and never empty; replaced as a whole by the holder of `writer`,
+    /// held for the time of a copy.
+    segments: RwLock<Arc<Vec<Arc<Segment>>>>,
+    /// Guards what holds back the last stable offset; held for a few instructions. Taken after `writer`.
+    undecided: Mutex<UndecidedTransactions>,
+    offsets: Offsets,
+}
+
+/// See the lock of this name in [`Log`].
+#[derive(Debug, Default)]
+struct Writer {
+    producers: ProducerStates,
+    epochs: LeaderEpochs,
+    unsynced: Unsynced,
+    trash: Vec<Trash>,
+}
+
+/// The offsets that readers look at without a lock. They are written by the holder of `writer`, except for
+/// the high watermark and the synced offset. What is read later is at least as new: a reader
+/// that loads the high watermark first finds all of what is below it.
+#[derive(Debug)]
+struct Offsets {
+    log_start: AtomicI64,
+    log_end: AtomicI64,
+    synced: AtomicI64,
+    high_watermark: AtomicI64,
+    /// The first offset of the oldest undecided transaction, `i64::MAX` without one.
+    first_undecided: AtomicI64,
+}
+
+impl Offsets {
+    fn load(offset: &AtomicI64) -> Offset {
+        Offset(offset.load(Ordering::SeqCst))
+    }
+
+    fn store(offset: &AtomicI64, value: Offset) {
+        offset.store(value.0, Ordering::SeqCst);
+    }
+}
 
 impl Log {
-    /// Opens the log in `directory`, creating it (and its directory) when there is none, and recovers it as
-    /// far as `standing` demands.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] when bytes below the synced-to offset are damaged or missing: nothing is changed
-    /// then. I/O errors.
-    pub fn open(
-        directory: &Path,
-        partition: TopicPartition,
-        topic_id: Uuid,
-        config: LogConfig,
-        standing: Standing,
-        environment: &Environment,
-    ) -> Result<Arc<Self>, Error> {
-        unimplemented!()
-    }
-
-    /// Appends one batch as the partition's leader: validates it, checks its producer's sequence, gives it
-    /// offsets and `leader_epoch`, and writes it unchanged otherwise.
-    ///
-    /// A batch whose sequence numbers are among its producer's last five is not appended again: the answer is
-    /// that of the first time, with `is_duplicate` set.
-    ///
-    /// # Errors
-    /// See [`Error`]; nothing is appended then.
-    pub fn append_as_leader(
-        &self,
-        batch: &RecordBatch,
-        leader_epoch: LeaderEpoch,
-        origin: AppendOrigin,
-    ) -> Result<AppendInfo, Error> {
-        unimplemented!()
-    }
-
-    /// Appends a control batch that ends a producer's transaction, and enters the transaction into the index
-    /// of aborted ones if it was.
-    ///
-    /// # Errors
-    /// [`Error::ProducerFenced`] and [`Error::CoordinatorFenced`] for old epochs; I/O errors.
-    pub fn append_marker(&self, marker: MarkerAppend) -> Result<AppendInfo, Error> {
-        unimplemented!()
-    }
-
-    /// Appends batches as a follower, exactly as the leader has them. A cut batch at the end is left out.
-    ///
-    /// # Errors
-    /// [`Error::UnexpectedOffset`] when the first batch does not begin at the log's end; invalid batches; I/O
-    /// errors.
-    pub fn append_as_follower(&self, batches: &Bytes) -> Result<FollowerAppendInfo, Error> {
-        unimplemented!()
-    }
-
-    /// Finds the batches from the one that holds `offset`, up to `bound` and `max_bytes`.
-    ///
-    /// The slice begins with the whole batch that contains `offset`. When that batch is larger than
-    /// `max_bytes` it is returned alone if `at_least_one` is set, and nothing is otherwise. The last batch may
-    /// be cut. An offset between the bound and the log's end gives an empty answer.
-    ///
-    /// # Errors
-    /// [`Error::OffsetOutOfRange`]; I/O errors.
-    pub fn read(
-        &self,
-        offset: Offset,
-        max_bytes: u32,
-        bound: ReadBound,
-        at_least_one: bool,
-    ) -> Result<ReadInfo, Error> {
-        unimplemented!()
-    }
-
-    /// The transactions that were aborted with data in `[from, to)`, ordered by first offset.
-    pub fn aborted_transactions(&self, from: Offset, to: Offset) -> Result<Vec<AbortedTransaction>, Error> {
-        unimplemented!()
-    }
-
-    /// Finds an offset by time. `None` when no record is that late, or the log is empty.
-    pub fn offset_for_time(&self, query: TimeQuery) -> Result<Option<TimestampOffset>, Error> {
-        unimplemented!()
-    }
-
-    /// Raises the log start offset to `offset`, which must not pass the high watermark; whole segments below
-    /// it are deleted. Returns the log start offset.
-    pub fn delete_records(&self, offset: Offset) -> Result<Offset, Error> {
-        unimplemented!()
-    }
-
-    /// Deletes segments that are too old, too many bytes, or below the log start offset, unlinks the files of
-    /// those deleted a while ago, and forgets expired producers. To be called every so often. Returns the
-    /// number of segments deleted.
-    pub fn apply_retention(&self) -> Result<usize, Error> {
-        unimplemented!()
-    }
-
-    /// Removes every record from `offset` on, as a follower that diverged from its leader does. Syncs.
-    pub fn truncate_to(&self, offset: Offset) -> Result<(), Error> {
-        unimplemented!()
-    }
-
-    /// Removes every record and begins anew at `offset`, as a follower whose leader no longer has the offset
-    /// it needs does. Syncs.
-    pub fn restart_at(&self, offset: Offset) -> Result<(), Error> {
-        unimplemented!()
-    }
-
-    /// Makes everything appended so far last, and returns the offset up to which it does. Blocks on the disk.
-    ///
-    /// # Errors
-    /// After an error the directory is offline: a failed sync is never tried again.
-    pub fn sync(&self) -> Result<Offset, Error> {
-        unimplemented!()
-    }
-
     /// Notes that `epoch` began at the log's end, as a new leader does before its first append.
+    ///
+    /// # Errors
+    /// [`Error::StaleLeaderEpoch`] when the log has a newer one.
     pub fn begin_leader_epoch(&self, epoch: LeaderEpoch) -> Result<(), Error> {
-        unimplemented!()
+        let mut writer = self.lock_writer()?;
+        writer.check_epoch(epoch)?;
+        if writer.epochs.assign(epoch, self.log_end_offset()) {
+            writer.unsynced.epochs = true;
+        }
+        Ok(())
     }
 
     /// Where `epoch`, or else the newest one before it, ended (KIP-101, KIP-279).
     pub fn end_offset_for_epoch(&self, epoch: LeaderEpoch) -> EpochEnd {
-        unimplemented!()
+        let writer = self.writer.lock();
+        writer.epochs.end_of(epoch, self.log_end_offset())
     }
 
     /// The epoch in which the record at `offset` was appended, if the log remembers.
     pub fn epoch_of_offset(&self, offset: Offset) -> Option<LeaderEpoch> {
-        unimplemented!()
+        self.writer.lock().epochs.of_offset(offset)
     }
 
     /// The newest leader epoch in the log, if there is one.
     pub fn latest_epoch(&self) -> Option<LeaderEpoch> {
-        unimplemented!()
+        self.writer.lock().epochs.latest()
     }
 
-    /// Sets the high watermark, clamped to the log's range; the partition's owner computes it. Returns what
-    /// it is now.
+    /// Raises the high watermark to `offset`, clamped to the log's range; the partition's owner computes it.
+    /// It never goes back but by a truncation. Returns what it is now.
     pub fn set_high_watermark(&self, offset: Offset) -> Offset {
-        unimplemented!()
+        let clamped = offset.max(self.log_start_offset()).min(self.log_end_offset());
+        let before = self.offsets.high_watermark.fetch_max(clamped.0, Ordering::SeqCst);
+        if before < clamped.0 && self.offsets.first_undecided.load(Ordering::SeqCst) < i64::MAX {
+            let mut undecided = self.undecided.lock();
+            undecided.committed(clamped);
+            self.publish_undecided(&undecided);
+        }
+        Offset(before.max(clamped.0))
+    }
+
+    fn publish_undecided(&self, undecided: &UndecidedTransactions) {
+        Offsets::store(&self.offsets.first_undecided, undecided.first().unwrap_or(Offset(i64::MAX)));
     }
 
     /// Whether the producer has an open transaction here, in this epoch.
     pub fn has_open_transaction(&self, producer_id: ProducerId, epoch: ProducerEpoch) -> bool {
-        unimplemented!()
+        self.writer.lock().producers.has_open_transaction(producer_id, epoch)
     }
 
     /// Begins to verify with the coordinator that a transaction is going on (KIP-890). The guard goes into the
@@ -176,62 +160,141 @@ impl Log {
         producer_id: ProducerId,
         epoch: ProducerEpoch,
     ) -> Option<VerificationGuard> {
-        unimplemented!()
+        self.writer.lock().producers.begin_verification(producer_id, epoch)
     }
 
     /// The first offset the log has.
     pub fn log_start_offset(&self) -> Offset {
-        unimplemented!()
+        Offsets::load(&self.offsets.log_start)
     }
 
     /// The offset the next record will get.
     pub fn log_end_offset(&self) -> Offset {
-        unimplemented!()
+        Offsets::load(&self.offsets.log_end)
     }
 
     /// Everything below has been synced.
     pub fn synced_offset(&self) -> Offset {
-        unimplemented!()
+        Offsets::load(&self.offsets.synced)
     }
 
     /// Everything below is committed: consumers may read it.
     pub fn high_watermark(&self) -> Offset {
-        unimplemented!()
+        Offsets::load(&self.offsets.high_watermark)
     }
 
     /// Everything below is committed and belongs to no undecided transaction: the smaller of the high watermark
     /// and the first offset of the oldest transaction that is open, or whose marker is not committed yet.
     pub fn last_stable_offset(&self) -> Offset {
-        unimplemented!()
+        // In this order: a transaction that begins in between begins above the high watermark read first.
+        let high_watermark = self.high_watermark();
+        high_watermark.min(Offsets::load(&self.offsets.first_undecided))
     }
 
     /// Bytes in all segments.
     pub fn size_in_bytes(&self) -> u64 {
-        unimplemented!()
+        self.segments().iter().map(|segment| segment.size_in_bytes()).sum()
     }
 
     /// How many segments there are.
     pub fn segment_count(&self) -> usize {
-        unimplemented!()
+        self.segments().len()
     }
 
     /// Whose log this is.
     pub fn partition(&self) -> &TopicPartition {
-        unimplemented!()
+        &self.partition
     }
 
     /// The topic's id, from `partition.metadata`.
     pub fn topic_id(&self) -> Uuid {
-        unimplemented!()
+        self.topic_id
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The settings in force.
     pub fn config(&self) -> Arc<LogConfig> {
-        unimplemented!()
+        self.config.read().clone()
     }
 
     /// Puts new settings in force, from the next append on.
     pub fn set_config(&self, config: LogConfig) {
-        unimplemented!()
+        *self.config.write() = Arc::new(config);
+    }
+
+    /// What the directory's checkpoint says of the log.
+    pub(crate) fn standing(&self) -> Standing {
+        Standing {
+            synced_to: Some(self.synced_offset()),
+            log_start: self.log_start_offset(),
+            high_watermark: self.high_watermark(),
+            is_clean: false,
+        }
+    }
+
+    fn segments(&self) -> Arc<Vec<Arc<Segment>>> {
+        self.segments.read().clone()
+    }
+
+    fn active(&self) -> Arc<Segment> {
+        Arc::clone(self.segments.read().last().expect("a log has at least one segment"))
+    }
+
+    fn check_usable(&self) -> Result<(), Error> {
+        if self.is_closed() {
+            return Err(Error::LogClosed { partition: self.partition.clone() });
+        }
+        self.environment.health.check()
+    }
+
+    /// Whether the log was closed or deleted.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// Locks the writer of a log that can be written to.
+    fn lock_writer(&self) -> Result<parking_lot::MutexGuard<'_, Writer>, Error> {
+        let writer = self.writer.lock();
+        self.check_usable()?;
+        Ok(writer)
+    }
+
+    /// Hands the log the queue of the rounds that sync it.
+    pub(crate) fn join_rounds(&self, queue: &Arc<RoundQueue>) {
+        // A second set of rounds would only sync what the first one does.
+        let _ = self.rounds.set(Arc::clone(queue));
+        if self.synced_offset() < self.log_end_offset() {
+            self.request_sync();
+        }
+    }
+
+    /// Puts the log into the next round, if there are rounds and it is not in it yet.
+    fn request_sync(&self) {
+        if let (Some(queue), Some(me)) = (self.rounds.get(), self.me.upgrade()) {
+            queue.request(me);
+        }
+    }
+
+    /// Whether this call is the one that puts the log into the next round.
+    pub(crate) fn enter_queue(&self) -> bool {
+        !self.is_queued.swap(true, Ordering::SeqCst)
+    }
+
+    /// From here on another append asks for another round.
+    pub(crate) fn leave_queue(&self) {
+        self.is_queued.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Writer {
+    fn check_epoch(&self, found: LeaderEpoch) -> Result<(), Error> {
+        match self.epochs.latest() {
+            Some(current) if found < current => Err(Error::StaleLeaderEpoch { current, found }),
+            _ => Ok(()),
+        }
     }
 }

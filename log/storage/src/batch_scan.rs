@@ -1,0 +1,138 @@
+//! Going through the batches of a segment file.
+
+use std::path::Path;
+
+use thalweg_protocol::record::{BatchHeader, RecordError};
+
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::filesystem::StoredFile;
+
+/// Goes from batch to batch through a stretch of a segment file, through a window that is read at once.
+pub(crate) struct BatchScan<'a> {
+    environment: &'a Environment,
+    file: &'a StoredFile,
+    path: &'a Path,
+    position: u64,
+    end: u64,
+    window_size: usize,
+    window: Vec<u8>,
+    window_start: u64,
+}
+
+/// What a scan finds at a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Scanned {
+    /// A batch that lies in the stretch as a whole.
+    Batch { position: u64, header: BatchHeader },
+    /// Something that is not such a batch.
+    Damage { position: u64, problem: RecordError },
+    /// The end of the stretch, right after a batch.
+    End,
+}
+
+impl<'a> BatchScan<'a> {
+    /// For looking up one batch: an index interval and a little more.
+    pub(crate) const LOOK_UP_WINDOW: usize = 8 << 10;
+    /// For going through a whole segment.
+    pub(crate) const WHOLE_WINDOW: usize = 256 << 10;
+
+    /// Scans from `position`, where a batch begins, to `end`.
+    pub(crate) fn new(
+        environment: &'a Environment,
+        file: &'a StoredFile,
+        path: &'a Path,
+        position: u64,
+        end: u64,
+        window_size: usize,
+    ) -> Self {
+        Self {
+            environment,
+            file,
+            path,
+            position,
+            end,
+            window_size,
+            window: Vec::new(),
+            window_start: position,
+        }
+    }
+
+    /// Steps over the next batch, looking at its header only.
+    pub(crate) fn next_header(&mut self) -> Result<Scanned, Error> {
+        let remaining = self.end.saturating_sub(self.position);
+        if remaining == 0 {
+            return Ok(Scanned::End);
+        }
+        let position = self.position;
+        let available = usize::try_from(remaining).unwrap_or(usize::MAX);
+        if available < BatchHeader::SIZE {
+            let problem = RecordError::Truncated { needed: BatchHeader::SIZE, available };
+            return Ok(Scanned::Damage { position, problem });
+        }
+        let header = match BatchHeader::parse(self.bytes(position, BatchHeader::SIZE)?) {
+            Ok(header) => header,
+            Err(problem) => return Ok(Scanned::Damage { position, problem }),
+        };
+        let needed = header.size_in_bytes();
+        if needed > available {
+            return Ok(Scanned::Damage { position, problem: RecordError::Truncated { needed, available } });
+        }
+        self.position += needed as u64;
+        Ok(Scanned::Batch { position, header })
+    }
+
+    /// Steps over the next batch and verifies its checksum and counts.
+    pub(crate) fn next_verified(&mut self) -> Result<Scanned, Error> {
+        let found = self.next_header()?;
+        let Scanned::Batch { position, header } = found else { return Ok(found) };
+        let batch = self.bytes(position, header.size_in_bytes())?;
+        match verify(&header, batch) {
+            Ok(()) => Ok(found),
+            Err(problem) => {
+                self.position = position;
+                Ok(Scanned::Damage { position, problem })
+            }
+        }
+    }
+
+    /// The bytes of a batch that the last step found.
+    pub(crate) fn batch(&mut self, position: u64, header: &BatchHeader) -> Result<&[u8], Error> {
+        self.bytes(position, header.size_in_bytes())
+    }
+
+    /// `len` bytes from `position`, which the caller knows to lie before the end.
+    fn bytes(&mut self, position: u64, len: usize) -> Result<&[u8], Error> {
+        let window_end = self.window_start + self.window.len() as u64;
+        if position < self.window_start || position + len as u64 > window_end {
+            let remaining = usize::try_from(self.end - position).unwrap_or(usize::MAX);
+            let size = self.window_size.max(len).min(remaining);
+            self.window.resize(size, 0);
+            self.window_start = position;
+            if let Err(error) = self.environment.read_at(self.file, self.path, &mut self.window, position) {
+                self.window.clear();
+                return Err(error);
+            }
+        }
+        let from = (position - self.window_start) as usize;
+        Ok(&self.window[from..from + len])
+    }
+}
+
+/// What `RecordBatch::verify` checks, for bytes that are not shared.
+pub(crate) fn verify(header: &BatchHeader, batch: &[u8]) -> Result<(), RecordError> {
+    const CHECKSUMMED: usize = 21;
+    let computed = crc32c::crc32c(&batch[CHECKSUMMED..]);
+    if computed != header.crc {
+        return Err(RecordError::Checksum { stored: header.crc, computed });
+    }
+    header.compression()?;
+    let BatchHeader { records_count, last_offset_delta, .. } = *header;
+    if last_offset_delta < 0
+        || records_count < 0
+        || i64::from(records_count) > i64::from(last_offset_delta) + 1
+    {
+        return Err(RecordError::RecordCount { records_count, last_offset_delta });
+    }
+    Ok(())
+}

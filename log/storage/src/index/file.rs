@@ -1,0 +1,245 @@
+//! One index file.
+
+use std::io::IoSlice;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use super::Entry;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::filesystem::OnDemandFile;
+
+/// An index: entries in a file, of which the newest are in memory too. The file is written in steps of many
+/// entries, so that an append of a batch costs no second write; what was not written yet is rebuilt after
+/// a crash.
+#[derive(Debug)]
+pub(crate) struct IndexFile<E> {
+    file: OnDemandFile,
+    /// How many entries the file holds.
+    written: usize,
+    /// The newest entries; those from `written` on are not in the file.
+    tail: Vec<E>,
+    /// The index of the tail's first entry; never above `written`.
+    tail_start: usize,
+    entry: PhantomData<E>,
+}
+
+/// How many entries are collected before they are written.
+const WRITE_STEP: usize = 512;
+/// How many written entries stay in memory: look-ups are mostly for the newest offsets.
+const KEPT: usize = 512;
+/// The bytes read at once when entries are searched in the file.
+const BLOCK: usize = 4096;
+
+impl<E: Entry> IndexFile<E> {
+    /// An index whose file exists and has `len` bytes.
+    pub(crate) fn new(path: PathBuf, len: u64) -> Self {
+        let written = (len / E::SIZE as u64) as usize;
+        Self {
+            file: OnDemandFile::new(path, None),
+            written,
+            tail: Vec::new(),
+            tail_start: written,
+            entry: PhantomData,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.tail_start + self.tail.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Their size in bytes.
+    pub(crate) fn size_in_bytes(&self) -> usize {
+        self.len() * E::SIZE
+    }
+
+    /// Appends an entry. A full disk is no reason to refuse it: it stays in memory and is written later.
+    pub(crate) fn push(&mut self, entry: E, environment: &Environment) -> Result<(), Error> {
+        self.tail.push(entry);
+        if self.len() - self.written < WRITE_STEP {
+            return Ok(());
+        }
+        match self.write_pending(environment) {
+            Err(error) if error.is_retriable() => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Writes the entries that the file lacks.
+    pub(crate) fn write_pending(&mut self, environment: &Environment) -> Result<(), Error> {
+        let pending = &self.tail[self.written - self.tail_start..];
+        if !pending.is_empty() {
+            let mut bytes = Vec::with_capacity(pending.len() * E::SIZE);
+            pending.iter().for_each(|entry| entry.write(&mut bytes));
+            let file = self.file.get(environment)?;
+            let position = (self.written * E::SIZE) as u64;
+            environment.write_at(&file, self.file.path(), &mut [IoSlice::new(&bytes)], position)?;
+            self.written = self.len();
+        }
+        if self.tail.len() > KEPT {
+            let dropped = self.tail.len() - KEPT;
+            self.tail.drain(..dropped);
+            self.tail_start += dropped;
+        }
+        Ok(())
+    }
+
+    /// Forgets the entries in memory, which have all been written: nothing more will be appended.
+    pub(crate) fn release(&mut self) {
+        assert_eq!(self.written, self.len(), "only a written index is released");
+        self.tail = Vec::new();
+        self.tail_start = self.written;
+    }
+
+    pub(crate) fn sync(&self, environment: &Environment) -> Result<(), Error> {
+        self.file.sync(environment)
+    }
+
+    pub(crate) fn close_if_idle(&self) {
+        self.file.close_if_idle();
+    }
+
+    pub(crate) fn close(&self) {
+        self.file.close();
+    }
+
+    /// Entry `at`.
+    pub(crate) fn get(&self, at: usize, environment: &Environment) -> Result<E, Error> {
+        if at >= self.tail_start {
+            return Ok(self.tail[at - self.tail_start]);
+        }
+        let mut bytes = [0; BLOCK];
+        let bytes = &mut bytes[..E::SIZE];
+        self.read(at, bytes, environment)?;
+        Ok(E::read(bytes))
+    }
+
+    pub(crate) fn last(&self, environment: &Environment) -> Result<Option<E>, Error> {
+        self.len().checked_sub(1).map(|at| self.get(at, environment)).transpose()
+    }
+
+    /// How many entries from the first on are `low`, which holds for all entries up to some place and for none
+    /// after it.
+    pub(crate) fn partition_point(
+        &self,
+        low: impl Fn(&E) -> bool,
+        environment: &Environment,
+    ) -> Result<usize, Error> {
+        if self.tail_start == 0 || self.tail.first().is_some_and(&low) {
+            return Ok(self.tail_start + self.tail.partition_point(low));
+        }
+        // The blocks whose first entry is low come before those whose first is not; the place is in the last
+        // of the former.
+        let per_block = BLOCK / E::SIZE;
+        let (mut from, mut to) = (0, self.tail_start.div_ceil(per_block));
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if low(&self.get(middle * per_block, environment)?) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        let Some(block) = from.checked_sub(1) else { return Ok(0) };
+        let first = block * per_block;
+        let mut bytes = [0; BLOCK];
+        let bytes = &mut bytes[..per_block.min(self.tail_start - first) * E::SIZE];
+        self.read(first, bytes, environment)?;
+        Ok(first + bytes.chunks_exact(E::SIZE).take_while(|entry| low(&E::read(entry))).count())
+    }
+
+    /// Drops every entry from `len` on, in memory and in the file.
+    pub(crate) fn truncate(&mut self, len: usize, environment: &Environment) -> Result<(), Error> {
+        if len >= self.len() {
+            return Ok(());
+        }
+        if len < self.written {
+            let file = self.file.get(environment)?;
+            environment.set_len(&file, self.file.path(), (len * E::SIZE) as u64)?;
+            self.written = len;
+        }
+        self.tail.truncate(len.saturating_sub(self.tail_start));
+        self.tail_start = self.tail_start.min(len);
+        Ok(())
+    }
+
+    fn read(&self, at: usize, out: &mut [u8], environment: &Environment) -> Result<(), Error> {
+        let file = self.file.get(environment)?;
+        environment.read_at(&file, self.file.path(), out, (at * E::SIZE) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::environment::DirectoryHealth;
+    use crate::filesystem::{DiskFilesystem, Filesystem, OpenMode};
+    use crate::index::OffsetEntry;
+
+    fn environment(directory: &Path) -> Environment {
+        Environment {
+            filesystem: Arc::new(DiskFilesystem),
+            clock: Arc::new(SystemClock),
+            health: DirectoryHealth::new(directory),
+        }
+    }
+
+    fn entry(at: usize) -> OffsetEntry {
+        OffsetEntry { relative_offset: at as i32 * 2, position: at as i32 * 100 }
+    }
+
+    #[test]
+    fn entries_are_found_wherever_they_lie() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let environment = environment(directory.path());
+        let path = directory.path().join("x.index");
+        DiskFilesystem.open(&path, OpenMode::Create).expect("created");
+        let mut index = IndexFile::<OffsetEntry>::new(path.clone(), 0);
+        for at in 0..3000 {
+            index.push(entry(at), &environment).expect("pushed");
+            if at % 97 == 0 || at > 2990 {
+                check(&index, at + 1, &environment);
+            }
+        }
+        index.write_pending(&environment).expect("written");
+        index.release();
+        check(&index, 3000, &environment);
+        let len = std::fs::metadata(&path).expect("there").len();
+        assert_eq!(len, 3000 * 8);
+        let mut reopened = IndexFile::<OffsetEntry>::new(path.clone(), len);
+        check(&reopened, 3000, &environment);
+        for keep in [2999, 2048, 700, 1, 0] {
+            reopened.truncate(keep, &environment).expect("truncated");
+            check(&reopened, keep, &environment);
+            for at in keep..keep + 600 {
+                reopened.push(entry(at), &environment).expect("pushed");
+            }
+            check(&reopened, keep + 600, &environment);
+        }
+    }
+
+    fn check(index: &IndexFile<OffsetEntry>, len: usize, environment: &Environment) {
+        assert_eq!(index.len(), len);
+        for target in [-1, 0, 1, 2, 511, 512, 1023, 1024, 1025, 2 * len as i32 - 3, 2 * len as i32] {
+            let found =
+                index.partition_point(|e| e.relative_offset <= target, environment).expect("searched");
+            let expected = (0..len).filter(|&at| entry(at).relative_offset <= target).count();
+            assert_eq!(found, expected, "{target} among {len}");
+            if found > 0 {
+                assert_eq!(index.get(found - 1, environment).expect("read"), entry(found - 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Appending batches.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::IoSlice;
+
+use bytes::Bytes;
+use thalweg_protocol::record::{
+    BatchHeader, RecordBatch, RecordError, TransactionMarker, ValidationRules, validate,
+};
+use thalweg_protocol::{LeaderEpoch, Offset, Scratch};
+
+use super::interface::{AppendInfo, AppendOrigin, FollowerAppendInfo, MarkerAppend, TransactionResult};
+use super::replay::parse_marker;
+use super::{Log, Offsets, Writer};
+use crate::batch_scan::verify;
+use crate::config::{Durability, LogConfig, TimestampType};
+use crate::error::Error;
+use crate::producers::Verdict;
+
+thread_local! {
+    /// Where compressed batches are decompressed to be validated.
+    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new(MOST_DECOMPRESSED));
+}
+
+/// The most bytes the records of one batch may have when decompressed: some hundred times what
+/// `max.message.bytes` allows by default, and far from what would hurt.
+pub(super) const MOST_DECOMPRESSED: usize = 256 << 20;
+
+/// The bytes of a header up to and including the leader epoch: base offset, length, leader epoch.
+const PATCHED: usize = 16;
+
+impl Log {
+    /// Appends one batch as the partition's leader: validates it, checks its producer's sequence, gives it
+    /// offsets and `leader_epoch`, and writes it unchanged otherwise.
+    ///
+    /// A batch whose sequence numbers are among its producer's last five is not appended again: the answer is
+    /// that of the first time, with `is_duplicate` set.
+    ///
+    /// # Errors
+    /// See [`Error`]; nothing is appended then.
+    pub fn append_as_leader(
+        &self,
+        batch: &RecordBatch,
+        leader_epoch: LeaderEpoch,
+        origin: AppendOrigin,
+    ) -> Result<AppendInfo, Error> {
+        self.check_usable()?;
+        let config = self.config();
+        let now_ms = self.environment.clock.now_ms();
+        let batch = validated(batch, &config, origin, now_ms)?;
+        let is_stamped = config.timestamp_type == TimestampType::LogAppendTime;
+
+        let mut writer = self.lock_writer()?;
+        writer.check_epoch(leader_epoch)?;
+        if batch.header().is_idempotent()
+            && let Verdict::Duplicate(first_time) = writer.producers.check(batch.header(), origin)?
+        {
+            return Ok(AppendInfo {
+                first_offset: first_time.first_offset,
+                last_offset: first_time.last_offset,
+                log_append_time_ms: if is_stamped { first_time.append_time_ms } else { -1 },
+                log_start_offset: self.log_start_offset(),
+                is_duplicate: true,
+            });
+        }
+        let header = self.write_led(&mut writer, &batch, leader_epoch, &config, now_ms)?;
+        drop(writer);
+        self.appended(&config);
+        Ok(self.info(&header, if is_stamped { now_ms } else { -1 }))
+    }
+
+    /// Appends a control batch that ends a producer's transaction, and enters the transaction into the index
+    /// of aborted ones if it was.
+    ///
+    /// # Errors
+    /// [`Error::ProducerFenced`] and [`Error::CoordinatorFenced`] for old epochs; I/O errors.
+    pub fn append_marker(&self, marker: MarkerAppend) -> Result<AppendInfo, Error> {
+        self.check_usable()?;
+        let config = self.config();
+        let now_ms = self.environment.clock.now_ms();
+        let content = TransactionMarker {
+            commit: marker.result == TransactionResult::Commit,
+            coordinator_epoch: marker.coordinator_epoch,
+        };
+        let batch = content.to_batch(marker.producer_id, marker.producer_epoch, now_ms);
+
+        let mut writer = self.lock_writer()?;
+        writer.check_epoch(marker.leader_epoch)?;
+        writer.producers.check_marker(&marker)?;
+        let header = self.write_led(&mut writer, &batch, marker.leader_epoch, &config, now_ms)?;
+        drop(writer);
+        self.appended(&config);
+        Ok(self.info(&header, -1))
+    }
+
+    /// Appends batches as a follower, exactly as the leader has them. A cut batch at the end is left out.
+    ///
+    /// # Errors
+    /// [`Error::UnexpectedOffset`] when the first batch does not begin at the log's end; invalid batches; I/O
+    /// errors.
+    pub fn append_as_follower(&self, batches: &Bytes) -> Result<FollowerAppendInfo, Error> {
+        self.check_usable()?;
+        let config = self.config();
+        let (headers, bytes) = verified_batches(batches)?;
+        let now_ms = self.environment.clock.now_ms();
+        let mut writer = self.lock_writer()?;
+        self.check_continuity(&writer, &headers)?;
+        // Batches that go into the same segment are written at once.
+        let mut rest = &headers[..];
+        let mut from = 0;
+        while let Some(first) = rest.first() {
+            self.roll_if_needed(&mut writer, first, &config)?;
+            let (count, size) = self.fitting(rest, &config);
+            let (run, after) = rest.split_at(count);
+            let run_bytes = &batches[from..from + size];
+            self.write_run(&mut writer, run, &mut [IoSlice::new(run_bytes)], run_bytes, &config, now_ms)?;
+            rest = after;
+            from += size;
+        }
+        drop(writer);
+        if !headers.is_empty() {
+            self.appended(&config);
+        }
+        Ok(FollowerAppendInfo { bytes, batches: headers.len(), log_end_offset: self.log_end_offset() })
+    }
+
+    /// Gives a batch its offsets and epoch and writes it. Its bytes may be shared with the producer that waits
+    /// for the answer, so that the patched fields are written from beside them.
+    fn write_led(
+        &self,
+        writer: &mut Writer,
+        batch: &RecordBatch,
+        leader_epoch: LeaderEpoch,
+        config: &LogConfig,
+        now_ms: i64,
+    ) -> Result<BatchHeader, Error> {
+        let header = BatchHeader {
+            base_offset: self.log_end_offset(),
+            partition_leader_epoch: leader_epoch,
+            ..*batch.header()
+        };
+        self.roll_if_needed(writer, &header, config)?;
+        let mut head = [0; BatchHeader::SIZE];
+        header.write(&mut head);
+        let bytes = batch.bytes();
+        let mut parts = [IoSlice::new(&head[..PATCHED]), IoSlice::new(&bytes[PATCHED..])];
+        self.write_run(writer, &[header], &mut parts, bytes, config, now_ms)?;
+        Ok(header)
+    }
+
+    /// Writes batches to the active segment and notes them everywhere. `bytes` are the same batches, for the
+    /// markers among them.
+    fn write_run(
+        &self,
+        writer: &mut Writer,
+        headers: &[BatchHeader],
+        parts: &mut [IoSlice<'_>],
+        bytes: &[u8],
+        config: &LogConfig,
+        now_ms: i64,
+    ) -> Result<(), Error> {
+        let active = self.active();
+        active.write(parts, &self.environment)?;
+        writer.unsynced.active = true;
+        let mut from = 0;
+        for header in headers {
+            let size = header.size_in_bytes();
+            if header.is_idempotent() {
+                self.note_producer(writer, &active, header, &bytes[from..from + size], now_ms)?;
+            }
+            if writer.epochs.assign(header.partition_leader_epoch, header.base_offset) {
+                writer.unsynced.epochs = true;
+            }
+            active.note(header, config.index_interval_bytes, &self.environment)?;
+            from += size;
+        }
+        if let Some(last) = headers.last() {
+            Offsets::store(&self.offsets.log_end, last.next_offset());
+        }
+        Ok(())
+    }
+
+    /// On a durable topic every append joins the next round, whoever waits for it.
+    fn appended(&self, config: &LogConfig) {
+        if config.durability == Durability::Synced {
+            self.request_sync();
+        }
+    }
+
+    fn info(&self, header: &BatchHeader, log_append_time_ms: i64) -> AppendInfo {
+        AppendInfo {
+            first_offset: header.base_offset,
+            last_offset: header.last_offset(),
+            log_append_time_ms,
+            log_start_offset: self.log_start_offset(),
+            is_duplicate: false,
+        }
+    }
+
+    fn check_continuity(&self, writer: &Writer, headers: &[BatchHeader]) -> Result<(), Error> {
+        let mut expected = self.log_end_offset();
+        for header in headers {
+            // A compacted log may have gaps.
+            if header.base_offset < expected {
+                return Err(Error::UnexpectedOffset { expected, found: header.base_offset });
+            }
+            writer.check_epoch(header.partition_leader_epoch)?;
+            expected = header.next_offset();
+        }
+        Ok(())
+    }
+
+    /// Records the producer of a batch that is being appended.
+    fn note_producer(
+        &self,
+        writer: &mut Writer,
+        active: &crate::segment::Segment,
+        header: &BatchHeader,
+        batch: &[u8],
+        now_ms: i64,
+    ) -> Result<(), Error> {
+        if !header.is_control() {
+            if let Some(first_offset) = writer.producers.apply(header, now_ms) {
+                self.change_undecided(|undecided| undecided.opened(first_offset));
+            }
+            return Ok(());
+        }
+        let Some(marker) = parse_marker(batch) else { return Ok(()) };
+        let ended = writer.producers.apply_marker(
+            header.producer_id,
+            header.producer_epoch,
+            marker.coordinator_epoch,
+            header.base_offset,
+            now_ms,
+        );
+        let Some(ended) = ended else { return Ok(()) };
+        if !marker.commit {
+            active.note_aborted(ended.into(), &self.environment)?;
+        }
+        self.change_undecided(|undecided| undecided.ended(ended.first_offset, ended.last_offset));
+        Ok(())
+    }
+
+    fn change_undecided(&self, change: impl FnOnce(&mut crate::producers::UndecidedTransactions)) {
+        let mut undecided = self.undecided.lock();
+        change(&mut undecided);
+        self.publish_undecided(&undecided);
+    }
+}
+
+/// What a leader appends for a batch: the batch as it is, or stamped anew where the topic or a faulty header
+/// demands it.
+fn validated<'a>(
+    batch: &'a RecordBatch,
+    config: &LogConfig,
+    origin: AppendOrigin,
+    now_ms: i64,
+) -> Result<Cow<'a, RecordBatch>, Error> {
+    let mut batch = Cow::Borrowed(batch);
+    match origin {
+        AppendOrigin::Client { .. } => {
+            let is_stamped = config.timestamp_type == TimestampType::LogAppendTime;
+            let rules = ValidationRules {
+                max_batch_bytes: config.max_message_bytes as usize,
+                timestamps: (!is_stamped).then(|| {
+                    let earliest = now_ms.saturating_sub(config.timestamp_before_max_ms);
+                    earliest..=now_ms.saturating_add(config.timestamp_after_max_ms)
+                }),
+                allow_control: false,
+            };
+            let valid = SCRATCH.with_borrow_mut(|scratch| validate(&batch, &rules, scratch))?;
+            if config.cleanup_policy.compact
+                && let Some(index) = valid.first_keyless
+            {
+                return Err(Error::KeylessRecord { index });
+            }
+            if !is_stamped && valid.max_timestamp != batch.header().max_timestamp {
+                batch = Cow::Owned(batch.into_owned().with_max_timestamp(valid.max_timestamp));
+            }
+        }
+        AppendOrigin::Coordinator => {
+            if batch.header().is_control() {
+                return Err(RecordError::ControlBatch.into());
+            }
+            batch.verify()?;
+        }
+    }
+    if config.timestamp_type == TimestampType::LogAppendTime {
+        batch = Cow::Owned(batch.into_owned().appended_at(now_ms));
+    }
+    Ok(batch)
+}
+
+/// The headers of the whole batches in `bytes`, and how many bytes those are.
+fn verified_batches(bytes: &[u8]) -> Result<(Vec<BatchHeader>, usize), Error> {
+    let mut headers = Vec::new();
+    let mut from = 0;
+    while bytes.len() - from >= BatchHeader::SIZE {
+        let header = BatchHeader::parse(&bytes[from..])?;
+        let Some(batch) = bytes[from..].get(..header.size_in_bytes()) else { break };
+        verify(&header, batch)?;
+        if header.base_offset < Offset(0) {
+            return Err(Error::UnexpectedOffset { expected: Offset(0), found: header.base_offset });
+        }
+        from += batch.len();
+        headers.push(header);
+    }
+    Ok((headers, from))
+}

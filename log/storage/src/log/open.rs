@@ -1,0 +1,182 @@
+//! Opening, creating and closing a log.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, RwLock};
+use thalweg_protocol::{Offset, TopicPartition, Uuid};
+
+use super::recovery::{Recovered, recover};
+use super::{Log, Offsets, Standing, Writer};
+use crate::config::LogConfig;
+use crate::environment::Environment;
+use crate::error::{Corruption, Error};
+use crate::producers::UndecidedTransactions;
+use crate::synced_to::SyncedTo;
+
+const METADATA_FILE: &str = "partition.metadata";
+
+impl Log {
+    /// Opens the log in `directory`, creating it (and its directory) when there is none, and recovers it as
+    /// far as `standing` demands. What recovery found is synced when this returns. `topic_id` is that of a new
+    /// log; one that exists knows its own.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when bytes below the synced-to offset are damaged or missing: nothing is changed
+    /// then. I/O errors.
+    pub fn open(
+        directory: &Path,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        standing: Standing,
+        environment: &Environment,
+    ) -> Result<Arc<Self>, Error> {
+        Self::open_with(directory, partition, topic_id, config, standing, environment, None)
+    }
+
+    /// [`open`](Self::open), with the checkpoint that is to be told before anything is removed.
+    pub(crate) fn open_with(
+        directory: &Path,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        standing: Standing,
+        environment: &Environment,
+        checkpoint: Option<Arc<SyncedTo>>,
+    ) -> Result<Arc<Self>, Error> {
+        let topic_id = make_directory(directory, topic_id, environment)?;
+        let recovered = recover(directory, &config, standing, environment)?;
+        let needs_sync = recovered.needs_sync();
+        let log =
+            Self::new(directory, partition, topic_id, config, standing, environment, checkpoint, recovered);
+        if needs_sync {
+            log.sync()?;
+        }
+        Ok(log)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "private, and all of them are fields")]
+    fn new(
+        directory: &Path,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        standing: Standing,
+        environment: &Environment,
+        checkpoint: Option<Arc<SyncedTo>>,
+        recovered: Recovered,
+    ) -> Arc<Self> {
+        let Recovered { segments, producers, ended, epochs, log_start, log_end, unsynced } = recovered;
+        let high_watermark = standing.high_watermark.max(log_start).min(log_end);
+        let mut undecided = UndecidedTransactions::new(producers.open_transactions());
+        for ended in &ended {
+            undecided.ended(ended.transaction.first_offset, ended.transaction.last_offset);
+        }
+        undecided.committed(high_watermark);
+        let first_undecided = undecided.first().unwrap_or(Offset(i64::MAX));
+        let synced =
+            if unsynced.active { standing.synced_to.unwrap_or(log_start).max(log_start) } else { log_end };
+        Arc::new_cyclic(|me| Self {
+            partition,
+            topic_id,
+            directory: directory.to_owned(),
+            environment: environment.clone(),
+            checkpoint,
+            me: me.clone(),
+            rounds: OnceLock::new(),
+            is_queued: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            config: RwLock::new(Arc::new(config)),
+            syncing: Mutex::new(()),
+            writer: Mutex::new(Writer { producers, epochs, unsynced, trash: Vec::new() }),
+            segments: RwLock::new(Arc::new(segments)),
+            undecided: Mutex::new(undecided),
+            offsets: Offsets {
+                log_start: AtomicI64::new(log_start.0),
+                log_end: AtomicI64::new(log_end.0),
+                synced: AtomicI64::new(synced.0),
+                high_watermark: AtomicI64::new(high_watermark.0),
+                first_undecided: AtomicI64::new(first_undecided.0),
+            },
+        })
+    }
+
+    /// Syncs the log and everything that opening it again would otherwise have to rebuild, and refuses all
+    /// further use. Blocks on the disk.
+    ///
+    /// # Errors
+    /// I/O errors; the log is closed nevertheless.
+    pub fn close(&self) -> Result<(), Error> {
+        let _syncing = self.syncing.lock();
+        let result = self.finish();
+        self.abandon();
+        result
+    }
+
+    fn finish(&self) -> Result<(), Error> {
+        {
+            let mut writer = self.lock_writer()?;
+            let active = self.active();
+            active.complete_indexes(&self.environment)?;
+            let snapshot = self.write_snapshot(&writer, self.log_end_offset())?;
+            writer.unsynced.snapshots.push(snapshot);
+            writer.unsynced.directory = true;
+        }
+        self.sync_locked()?;
+        self.active().sync_indexes(&self.environment)
+    }
+
+    /// Refuses all further use, once the sync or append that is going on has ended.
+    pub(crate) fn close_unsynced(&self) {
+        let _syncing = self.syncing.lock();
+        self.abandon();
+    }
+
+    /// For the holder of `syncing`.
+    fn abandon(&self) {
+        let _writer = self.writer.lock();
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.segments().iter().for_each(|segment| segment.close());
+    }
+}
+
+/// Makes the directory of a log, if it is not there, with the file that names its topic. Returns the topic's id.
+fn make_directory(directory: &Path, topic_id: Uuid, environment: &Environment) -> Result<Uuid, Error> {
+    match read_topic_id(directory, environment)? {
+        Some(topic_id) => return Ok(topic_id),
+        None if environment.list(directory).is_err_and(|error| error.is_not_found()) => {
+            environment.create_directory(directory)?;
+        }
+        None => {}
+    }
+    let text = format!("version: 0\ntopic_id: {topic_id}\n");
+    environment.replace(&directory.join(METADATA_FILE), text.as_bytes())?;
+    environment.sync_directory(directory)?;
+    if let Some(parent) = directory.parent() {
+        environment.sync_directory(parent)?;
+    }
+    Ok(topic_id)
+}
+
+/// The topic's id as the directory of a log has it.
+///
+/// # Errors
+/// [`Error::Corrupt`] when the file is there but says something else; I/O errors.
+pub(crate) fn read_topic_id(directory: &Path, environment: &Environment) -> Result<Option<Uuid>, Error> {
+    let path = directory.join(METADATA_FILE);
+    let Some(bytes) = environment.read_whole(&path)? else { return Ok(None) };
+    let text = std::str::from_utf8(&bytes).unwrap_or_default();
+    let topic_id = text
+        .strip_prefix("version: 0\ntopic_id: ")
+        .and_then(|rest| rest.strip_suffix('\n'))
+        .and_then(Uuid::parse);
+    match topic_id {
+        Some(topic_id) => Ok(Some(topic_id)),
+        None => {
+            let corruption = Corruption::Malformed { what: "a version and a topic id are expected" };
+            Err(Error::Corrupt { path, position: 0, corruption })
+        }
+    }
+}

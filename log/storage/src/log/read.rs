@@ -1,0 +1,194 @@
+//! Reading batches.
+
+use std::sync::Arc;
+
+use thalweg_protocol::Offset;
+
+use super::interface::{AbortedTransaction, ReadBound, ReadInfo};
+use super::{Log, Offsets};
+use crate::error::Error;
+use crate::index::OffsetEntry;
+use crate::segment::{Located, Segment, SegmentState};
+
+/// How often a read starts over because retention has taken the segment from under it.
+const MOST_ATTEMPTS: usize = 3;
+
+/// A stretch of a segment.
+struct Stretch {
+    from: u64,
+    to: u64,
+    /// An offset at or above the end of the stretch.
+    upper: Offset,
+}
+
+impl Log {
+    /// Finds the batches from the one that holds `offset`, up to `bound` and `max_bytes`.
+    ///
+    /// The slice begins with the whole batch that contains `offset`. When that batch is larger than
+    /// `max_bytes` it is returned alone if `at_least_one` is set, and nothing is otherwise. The last batch may
+    /// be cut. An offset between the bound and the log's end gives an empty answer.
+    ///
+    /// # Errors
+    /// [`Error::OffsetOutOfRange`]; I/O errors.
+    pub fn read(
+        &self,
+        offset: Offset,
+        max_bytes: u32,
+        bound: ReadBound,
+        at_least_one: bool,
+    ) -> Result<ReadInfo, Error> {
+        self.check_usable()?;
+        let mut attempt = 1;
+        loop {
+            match self.try_read(offset, max_bytes, bound, at_least_one) {
+                Err(error) if error.is_not_found() && attempt < MOST_ATTEMPTS => attempt += 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn try_read(
+        &self,
+        offset: Offset,
+        max_bytes: u32,
+        bound: ReadBound,
+        at_least_one: bool,
+    ) -> Result<ReadInfo, Error> {
+        let segments = self.segments();
+        // In this order, so that each lies within the next; see `Offsets`.
+        let high_watermark = self.high_watermark();
+        let last_stable_offset = high_watermark.min(Offsets::load(&self.offsets.first_undecided));
+        let log_end = self.log_end_offset();
+        let log_start = self.log_start_offset();
+        if offset < log_start || offset > log_end {
+            return Err(Error::OffsetOutOfRange { offset, log_start, log_end });
+        }
+        let bound_offset = match bound {
+            ReadBound::LogEnd => log_end,
+            ReadBound::HighWatermark => high_watermark,
+            ReadBound::LastStableOffset => last_stable_offset,
+        };
+        let mut info = ReadInfo {
+            records: None,
+            aborted_transactions: Vec::new(),
+            log_start_offset: log_start,
+            log_end_offset: log_end,
+            high_watermark,
+            last_stable_offset,
+        };
+        if offset >= bound_offset {
+            return Ok(info);
+        }
+        let first = segments.partition_point(|s| s.base_offset() <= offset).saturating_sub(1);
+        for (at, segment) in segments.iter().enumerate().skip(first) {
+            let next_base = segments.get(at + 1).map(|next| next.base_offset());
+            let Some(stretch) =
+                self.stretch_in(segment, next_base, offset, bound_offset, max_bytes, at_least_one)?
+            else {
+                // Compaction may leave nothing from `offset` to the segment's end.
+                continue;
+            };
+            if stretch.from < stretch.to {
+                info.records = Some(segment.slice(stretch.from, stretch.to, &self.environment)?);
+                if bound == ReadBound::LastStableOffset {
+                    info.aborted_transactions = self.aborted_in(&segments[at..], offset, stretch.upper)?;
+                }
+            }
+            break;
+        }
+        Ok(info)
+    }
+
+    /// What to read from a segment; `None` when it has nothing at or above `offset`.
+    fn stretch_in(
+        &self,
+        segment: &Segment,
+        next_base: Option<Offset>,
+        offset: Offset,
+        bound: Offset,
+        max_bytes: u32,
+        at_least_one: bool,
+    ) -> Result<Option<Stretch>, Error> {
+        let environment = &self.environment;
+        let state = segment.state();
+        let Some(first) = segment.locate(offset, &state, environment)? else { return Ok(None) };
+        let end = match next_base {
+            Some(next_base) if next_base <= bound => state.size,
+            _ => segment.locate(bound, &state, environment)?.map_or(state.size, |at| at.position),
+        };
+        let Located { position: from, end: first_end } = first;
+        let most = u64::from(max_bytes);
+        let to = if first_end > end {
+            // The bound lies within the first batch.
+            from
+        } else if first_end - from > most {
+            if at_least_one { first_end } else { from }
+        } else if end - from <= most {
+            end
+        } else {
+            let boundary = segment.boundary_before(from + most, first_end, &state, environment)?;
+            boundary.unwrap_or(from + most)
+        };
+        let upper = if to < end { self.upper_offset(segment, to, &state)?.unwrap_or(bound) } else { bound };
+        Ok(Some(Stretch { from, to, upper: upper.min(bound) }))
+    }
+
+    /// An offset above all that lies before `position`, if the offset index tells one.
+    fn upper_offset(
+        &self,
+        segment: &Segment,
+        position: u64,
+        state: &SegmentState,
+    ) -> Result<Option<Offset>, Error> {
+        let before = state.offsets.partition_point(|e| (e.position as u64) < position, &self.environment)?;
+        if before >= state.offsets.len() {
+            return Ok(None);
+        }
+        let OffsetEntry { relative_offset, .. } = state.offsets.get(before, &self.environment)?;
+        Ok(Some(segment.base_offset().plus(i64::from(relative_offset) + 1)))
+    }
+
+    /// The transactions that were aborted with data in `[from, to)`, ordered by first offset.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn aborted_transactions(&self, from: Offset, to: Offset) -> Result<Vec<AbortedTransaction>, Error> {
+        self.check_usable()?;
+        let segments = self.segments();
+        let first = segments.partition_point(|s| s.base_offset() <= from).saturating_sub(1);
+        self.aborted_in(&segments[first..], from, to)
+    }
+
+    /// Looks for aborted transactions in these segments, the first of which holds `from`: a transaction is
+    /// entered where its marker is, so at or after its data.
+    fn aborted_in(
+        &self,
+        segments: &[Arc<Segment>],
+        from: Offset,
+        to: Offset,
+    ) -> Result<Vec<AbortedTransaction>, Error> {
+        let environment = &self.environment;
+        let mut found = Vec::new();
+        'segments: for segment in segments {
+            let state = segment.state();
+            let index = &state.transactions;
+            if index.is_empty() {
+                continue;
+            }
+            let first = index.partition_point(|e| e.last_offset < from, environment)?;
+            for at in first..index.len() {
+                let entry = index.get(at, environment)?;
+                if entry.first_offset < to {
+                    let (producer_id, first_offset) = (entry.producer_id, entry.first_offset);
+                    found.push(AbortedTransaction { producer_id, first_offset });
+                }
+                if entry.last_stable_offset >= to {
+                    // No transaction that ends later began before `to`.
+                    break 'segments;
+                }
+            }
+        }
+        found.sort_by_key(|aborted| (aborted.first_offset, aborted.producer_id));
+        Ok(found)
+    }
+}

@@ -1,0 +1,250 @@
+//! Finding out what a segment on disk holds.
+
+use std::path::Path;
+
+use thalweg_protocol::record::BatchHeader;
+use thalweg_protocol::{LeaderEpoch, Offset};
+
+use super::inventory::SegmentFiles;
+use crate::batch_scan::{BatchScan, Scanned};
+use crate::environment::Environment;
+use crate::error::{Corruption, Error};
+use crate::filesystem::{OpenMode, StoredFile};
+use crate::index::{AbortedEntry, Entry, OffsetEntry, TimeEntry};
+use crate::segment::{FileKind, Newest, SegmentState, file_name};
+
+/// A segment on disk, and what is known of it.
+pub(super) struct Examined {
+    pub(super) base_offset: Offset,
+    /// Up to where there are good batches, in bytes.
+    pub(super) size: u64,
+    /// The offset after the last good batch.
+    pub(super) next_offset: Offset,
+    pub(super) newest: Newest,
+    pub(super) first_timestamp: Option<i64>,
+    /// The indexes, when the batches were gone through; `None` when those on disk are good.
+    pub(super) rebuilt: Option<Rebuilt>,
+    /// What follows the good batches, if it is not the end.
+    pub(super) damage: Option<(u64, Corruption)>,
+}
+
+/// What going through all batches of a segment gives.
+#[derive(Default)]
+pub(super) struct Rebuilt {
+    pub(super) offsets: Vec<OffsetEntry>,
+    pub(super) times: Vec<TimeEntry>,
+    pub(super) epochs: Vec<(LeaderEpoch, Offset)>,
+}
+
+/// Examines segments of one log.
+pub(super) struct Examiner<'a> {
+    pub(super) directory: &'a Path,
+    pub(super) environment: &'a Environment,
+    pub(super) index_interval_bytes: u32,
+    /// Whether offsets may be missing between batches.
+    pub(super) may_have_gaps: bool,
+}
+
+impl Examiner<'_> {
+    /// Looks only at what the ends of the indexes say, and at the batches after that. `None` when the indexes are
+    /// not plausible, or anything is wrong with those batches.
+    pub(super) fn glance(&self, base_offset: Offset, files: SegmentFiles) -> Result<Option<Examined>, Error> {
+        let Some(lengths) = files.indexes else { return Ok(None) };
+        let sizes = [OffsetEntry::SIZE, TimeEntry::SIZE, AbortedEntry::SIZE];
+        if lengths.iter().zip(sizes).any(|(len, size)| len % size as u64 != 0) {
+            return Ok(None);
+        }
+        let (path, file) = self.open(base_offset)?;
+        let mut state = SegmentState::new(self.directory, base_offset, lengths);
+        state.size = files.log;
+        let last = state.offsets.last(self.environment)?;
+        let from = match last {
+            Some(OffsetEntry { position, .. }) if position <= 0 || position as u64 >= files.log => {
+                return Ok(None);
+            }
+            Some(OffsetEntry { position, .. }) => position as u64,
+            None => 0,
+        };
+        let mut scan = self.scan(&file, &path, from, files.log, BatchScan::LOOK_UP_WINDOW);
+        let mut next_offset = None;
+        loop {
+            match scan.next_header()? {
+                Scanned::Batch { header, .. } => {
+                    let is_expected = match (next_offset, last) {
+                        (Some(next), _) => self.continues(next, &header),
+                        (None, Some(entry)) => {
+                            header.last_offset().0 == base_offset.0 + i64::from(entry.relative_offset)
+                        }
+                        (None, None) => self.continues(base_offset, &header),
+                    };
+                    if !is_expected {
+                        return Ok(None);
+                    }
+                    next_offset = Some(header.next_offset());
+                }
+                Scanned::Damage { .. } => return Ok(None),
+                Scanned::End => break,
+            }
+        }
+        let next_offset = next_offset.unwrap_or(base_offset);
+        if !self.is_plausible(&state, base_offset, next_offset, &file, &path)? {
+            return Ok(None);
+        }
+        Ok(Some(Examined {
+            base_offset,
+            size: files.log,
+            next_offset,
+            newest: state.find_newest(&file, &path, self.environment)?,
+            first_timestamp: self.first_timestamp(&file, &path, files.log)?,
+            rebuilt: None,
+            damage: None,
+        }))
+    }
+
+    /// Whether the last entries of the other two indexes can be true.
+    fn is_plausible(
+        &self,
+        state: &SegmentState,
+        base_offset: Offset,
+        next_offset: Offset,
+        file: &StoredFile,
+        path: &Path,
+    ) -> Result<bool, Error> {
+        if let Some(AbortedEntry { last_offset, .. }) = state.transactions.last(self.environment)?
+            && !(base_offset..next_offset).contains(&last_offset)
+        {
+            return Ok(false);
+        }
+        let Some(entry) = state.times.last(self.environment)? else {
+            // Every batch may be without a timestamp; whether they are is soon seen when there are few.
+            return Ok(
+                state.offsets.is_empty() || state.find_newest(file, path, self.environment)?.timestamp < 0
+            );
+        };
+        let offset = base_offset.plus(i64::from(entry.relative_offset));
+        if !(base_offset..next_offset).contains(&offset) {
+            return Ok(false);
+        }
+        let relative = i64::from(entry.relative_offset);
+        let below =
+            state.offsets.partition_point(|e| i64::from(e.relative_offset) <= relative, self.environment)?;
+        let from = match below.checked_sub(1) {
+            Some(at) => state.offsets.get(at, self.environment)?.position as u64,
+            None => 0,
+        };
+        let mut scan = self.scan(file, path, from, state.size, BatchScan::LOOK_UP_WINDOW);
+        while let Scanned::Batch { header, .. } = scan.next_header()? {
+            if header.last_offset() >= offset {
+                return Ok(header.last_offset() == offset && header.max_timestamp == entry.timestamp);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Goes through all batches, verifies each, and builds the indexes anew.
+    pub(super) fn go_through(&self, base_offset: Offset, files: SegmentFiles) -> Result<Examined, Error> {
+        let (path, file) = self.open(base_offset)?;
+        let mut scan = self.scan(&file, &path, 0, files.log, BatchScan::WHOLE_WINDOW);
+        let mut rebuilt = Rebuilt::default();
+        let mut examined = Examined {
+            base_offset,
+            size: 0,
+            next_offset: base_offset,
+            newest: Newest { timestamp: -1, offset: base_offset },
+            first_timestamp: None,
+            rebuilt: None,
+            damage: None,
+        };
+        let mut bytes_since_entry = 0;
+        loop {
+            let expected = examined.next_offset;
+            let (position, header) = match scan.next_verified()? {
+                Scanned::Batch { position, header } => (position, header),
+                Scanned::Damage { position, problem } => {
+                    examined.damage = Some((position, Corruption::Batch { expected, problem }));
+                    break;
+                }
+                Scanned::End => break,
+            };
+            let relative = i32::try_from(header.last_offset().0 - base_offset.0);
+            let (true, Ok(relative_offset)) = (self.continues(expected, &header), relative) else {
+                let found = header.base_offset;
+                examined.damage = Some((position, Corruption::Gap { expected, found }));
+                break;
+            };
+            if rebuilt.epochs.last().is_none_or(|&(epoch, _)| epoch != header.partition_leader_epoch) {
+                rebuilt.epochs.push((header.partition_leader_epoch, header.base_offset));
+            }
+            if header.max_timestamp > examined.newest.timestamp {
+                examined.newest = Newest { timestamp: header.max_timestamp, offset: header.last_offset() };
+            }
+            examined.first_timestamp.get_or_insert(header.max_timestamp);
+            if bytes_since_entry > u64::from(self.index_interval_bytes) {
+                // A segment of ours is smaller; of a larger one the rest is found by scanning.
+                if let Ok(position) = i32::try_from(position) {
+                    rebuilt.offsets.push(OffsetEntry { relative_offset, position });
+                    rebuilt.note_time(base_offset, examined.newest);
+                }
+                bytes_since_entry = 0;
+            }
+            let size = header.size_in_bytes() as u64;
+            bytes_since_entry += size;
+            examined.size = position + size;
+            examined.next_offset = header.next_offset();
+        }
+        rebuilt.note_time(base_offset, examined.newest);
+        examined.rebuilt = Some(rebuilt);
+        Ok(examined)
+    }
+
+    /// The leader epochs of a segment whose batches were not gone through.
+    pub(super) fn epochs_in(&self, examined: &Examined) -> Result<Vec<(LeaderEpoch, Offset)>, Error> {
+        let (path, file) = self.open(examined.base_offset)?;
+        let mut scan = self.scan(&file, &path, 0, examined.size, BatchScan::WHOLE_WINDOW);
+        let mut epochs: Vec<(LeaderEpoch, Offset)> = Vec::new();
+        while let Scanned::Batch { header, .. } = scan.next_header()? {
+            if epochs.last().is_none_or(|&(epoch, _)| epoch != header.partition_leader_epoch) {
+                epochs.push((header.partition_leader_epoch, header.base_offset));
+            }
+        }
+        Ok(epochs)
+    }
+
+    fn continues(&self, expected: Offset, header: &BatchHeader) -> bool {
+        header.base_offset == expected || self.may_have_gaps && header.base_offset > expected
+    }
+
+    fn first_timestamp(&self, file: &StoredFile, path: &Path, size: u64) -> Result<Option<i64>, Error> {
+        let head = size.min(BatchHeader::SIZE as u64) as usize;
+        let mut bytes = [0; BatchHeader::SIZE];
+        self.environment.read_at(file, path, &mut bytes[..head], 0)?;
+        Ok(BatchHeader::parse(&bytes[..head]).ok().map(|header| header.max_timestamp))
+    }
+
+    fn open(&self, base_offset: Offset) -> Result<(std::path::PathBuf, StoredFile), Error> {
+        let path = self.directory.join(file_name(base_offset, FileKind::Log));
+        let file = self.environment.open(&path, OpenMode::Read)?;
+        Ok((path, file))
+    }
+
+    fn scan<'s>(
+        &'s self,
+        file: &'s StoredFile,
+        path: &'s Path,
+        from: u64,
+        end: u64,
+        window: usize,
+    ) -> BatchScan<'s> {
+        BatchScan::new(self.environment, file, path, from, end, window)
+    }
+}
+
+impl Rebuilt {
+    fn note_time(&mut self, base_offset: Offset, newest: Newest) {
+        let Ok(relative_offset) = i32::try_from(newest.offset.0 - base_offset.0) else { return };
+        let timestamp = newest.timestamp;
+        if timestamp >= 0 && self.times.last().is_none_or(|last| timestamp > last.timestamp) {
+            self.times.push(TimeEntry { timestamp, relative_offset });
+        }
+    }
+}

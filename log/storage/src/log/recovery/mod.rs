@@ -1,0 +1,330 @@
+//! Opening a log that is there: what is trusted, what is checked, and what is done about what is found.
+//!
+//! First everything is looked at and nothing changed; only when the log can be opened are the consequences drawn:
+//! a torn tail cut off, leftovers removed, indexes written anew.
+
+mod examine;
+mod inventory;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use thalweg_protocol::Offset;
+
+use self::examine::{Examined, Examiner};
+use self::inventory::{Inventory, SegmentFiles};
+use super::Standing;
+use super::replay::{Ended, replay};
+use super::sync::{EPOCHS_FILE, Unsynced};
+use crate::config::LogConfig;
+use crate::environment::Environment;
+use crate::error::{Corruption, Error};
+use crate::filesystem::OpenMode;
+use crate::index::Entry;
+use crate::leader_epochs::LeaderEpochs;
+use crate::producers::{ProducerStates, decode_snapshot};
+use crate::segment::{FileKind, Segment, SegmentState, file_name, parse_file_name};
+
+/// A log as it was found and put in order.
+pub(super) struct Recovered {
+    pub(super) segments: Vec<Arc<Segment>>,
+    pub(super) producers: ProducerStates,
+    /// The transactions that were found to have ended.
+    pub(super) ended: Vec<Ended>,
+    pub(super) epochs: LeaderEpochs,
+    pub(super) log_start: Offset,
+    pub(super) log_end: Offset,
+    pub(super) unsynced: Unsynced,
+}
+
+impl Recovered {
+    pub(super) fn needs_sync(&self) -> bool {
+        let Unsynced { closed, active, directory, epochs, .. } = &self.unsynced;
+        !closed.is_empty() || *active || *directory || *epochs
+    }
+}
+
+/// What is to become of the segments that were found.
+struct Plan {
+    keep: Vec<Examined>,
+    remove: Vec<Offset>,
+    log_start: Offset,
+    log_end: Offset,
+}
+
+/// Opens the log in `directory`, which exists.
+pub(super) fn recover(
+    directory: &Path,
+    config: &LogConfig,
+    standing: Standing,
+    environment: &Environment,
+) -> Result<Recovered, Error> {
+    let inventory = Inventory::read(directory, environment)?;
+    let examiner = Examiner {
+        directory,
+        environment,
+        index_interval_bytes: config.index_interval_bytes,
+        may_have_gaps: config.cleanup_policy.compact,
+    };
+    let plan = decide(&inventory, &examiner, standing)?;
+    let epochs = find_epochs(&plan, &examiner)?;
+    carry_out(plan, epochs, inventory, directory, environment)
+}
+
+/// Looks at the segments and decides, without changing anything.
+fn decide(inventory: &Inventory, examiner: &Examiner<'_>, standing: Standing) -> Result<Plan, Error> {
+    let mut found: Vec<(Offset, SegmentFiles)> = inventory.segments.iter().map(|(&b, &f)| (b, f)).collect();
+    let mut remove = Vec::new();
+    // A roll that failed may leave an empty segment in the middle; retention may leave segments below the start.
+    let bases: Vec<Offset> = found.iter().map(|&(base, _)| base).collect();
+    let mut at = 0;
+    found.retain(|&(base, files)| {
+        at += 1;
+        let is_leftover = bases.get(at).is_some_and(|&next| files.log == 0 || next <= standing.log_start);
+        if is_leftover {
+            remove.push(base);
+        }
+        !is_leftover
+    });
+    let synced_to = standing.synced_to.or(found.last().map(|&(base, _)| base)).unwrap_or_default();
+    let mut log_start = standing.log_start;
+    let corrupt = |base: Offset, position: u64, corruption: Corruption| {
+        let path = examiner.directory.join(file_name(base, FileKind::Log));
+        Error::Corrupt { path, position, corruption }
+    };
+    if let Some(&(first, _)) = found.first() {
+        if first > log_start && standing.synced_to.is_some() && synced_to > log_start {
+            return Err(corrupt(first, 0, Corruption::Gap { expected: log_start, found: first }));
+        }
+        log_start = log_start.max(first);
+    }
+    let mut plan = Plan { keep: Vec::new(), remove, log_start, log_end: log_start };
+    for (at, &(base, files)) in found.iter().enumerate() {
+        let next_base = found.get(at + 1).map(|&(next, _)| next);
+        let examined = examine(examiner, base, files, next_base, synced_to, standing.is_clean)?;
+        plan.log_end = examined.next_offset.max(log_start);
+        let end = examined.next_offset;
+        let problem = match (&examined.damage, next_base) {
+            (Some((position, corruption)), _) => Some((*position, corruption.clone())),
+            (None, Some(next)) if next < end || next > end && !examiner.may_have_gaps => {
+                Some((examined.size, Corruption::Gap { expected: end, found: next }))
+            }
+            _ => None,
+        };
+        let Some((position, corruption)) = problem else {
+            plan.keep.push(examined);
+            continue;
+        };
+        if end < synced_to {
+            return Err(corrupt(base, position, corruption));
+        }
+        tracing::warn!(
+            directory = %examiner.directory.display(), log_end = %end, position, %corruption,
+            "the torn tail of a crash is cut off"
+        );
+        plan.keep.push(examined);
+        plan.remove.extend(found[at + 1..].iter().map(|&(base, _)| base));
+        break;
+    }
+    if plan.log_end < synced_to {
+        let last = plan.keep.last().map_or(log_start, |last| last.base_offset);
+        let position = plan.keep.last().map_or(0, |last| last.size);
+        return Err(corrupt(last, position, Corruption::EndsEarly { end: plan.log_end, synced_to }));
+    }
+    Ok(plan)
+}
+
+/// A segment that was synced as a whole is only glanced at, unless its indexes are bad.
+fn examine(
+    examiner: &Examiner<'_>,
+    base: Offset,
+    files: SegmentFiles,
+    next_base: Option<Offset>,
+    synced_to: Offset,
+    is_clean: bool,
+) -> Result<Examined, Error> {
+    if is_clean || next_base.is_some_and(|next| next <= synced_to) {
+        if let Some(examined) = examiner.glance(base, files)? {
+            return Ok(examined);
+        }
+        let name = file_name(base, FileKind::Log);
+        tracing::warn!(directory = %examiner.directory.display(), segment = %name, "the indexes are rebuilt");
+    }
+    examiner.go_through(base, files)
+}
+
+/// The leader epochs, from their file and from the batches that were gone through. Also returns whether the file
+/// needs to be written.
+fn find_epochs(plan: &Plan, examiner: &Examiner<'_>) -> Result<(LeaderEpochs, bool), Error> {
+    let path = examiner.directory.join(EPOCHS_FILE);
+    let stored = examiner.environment.read_whole(&path)?;
+    let decoded = stored.as_deref().and_then(LeaderEpochs::decode);
+    let mut epochs = decoded.clone().unwrap_or_default();
+    epochs.truncate_to(plan.log_end);
+    for examined in &plan.keep {
+        let found = match &examined.rebuilt {
+            Some(rebuilt) => rebuilt.epochs.clone(),
+            None if decoded.is_none() => examiner.epochs_in(examined)?,
+            None => continue,
+        };
+        for (epoch, start) in found {
+            epochs.assign(epoch, start);
+        }
+    }
+    epochs.begin_at(plan.log_start);
+    let is_changed = decoded.unwrap_or_default() != epochs;
+    Ok((epochs, is_changed))
+}
+
+fn carry_out(
+    plan: Plan,
+    (epochs, epochs_changed): (LeaderEpochs, bool),
+    inventory: Inventory,
+    directory: &Path,
+    environment: &Environment,
+) -> Result<Recovered, Error> {
+    let Plan { keep, mut remove, log_start, log_end } = plan;
+    let mut unsynced = Unsynced { epochs: epochs_changed, ..Unsynced::default() };
+    unsynced.directory = !remove.is_empty() || !inventory.leftovers.is_empty();
+    // Snapshots of a tail that is cut off would later speak of other batches; of the others those where a
+    // segment begins are of use, and the newest.
+    let newest = inventory.snapshots.iter().rfind(|&&offset| offset <= log_end);
+    let is_of_use = |offset: &Offset| {
+        Some(offset) == newest || *offset <= log_end && keep.iter().any(|kept| kept.base_offset == *offset)
+    };
+    for &offset in inventory.snapshots.iter().filter(|offset| !is_of_use(offset)) {
+        environment.remove(&directory.join(file_name(offset, FileKind::Snapshot)))?;
+        unsynced.directory = true;
+    }
+    // Newest first, so that another crash leaves no gap.
+    remove.sort();
+    for &base in remove.iter().rev() {
+        for kind in FileKind::OF_A_SEGMENT {
+            environment.remove(&directory.join(file_name(base, kind)))?;
+        }
+    }
+    for name in &inventory.leftovers {
+        environment.remove(&directory.join(name))?;
+    }
+    let mut segments = Vec::with_capacity(keep.len());
+    let mut rebuilt_from = None;
+    for examined in &keep {
+        let on_disk = inventory.segments[&examined.base_offset];
+        segments.push(Arc::new(put_in_order(examined, on_disk, directory, environment)?));
+        if examined.rebuilt.is_some() && rebuilt_from.is_none() {
+            rebuilt_from = Some(examined.base_offset);
+        }
+    }
+    if segments.is_empty() {
+        segments.push(Arc::new(Segment::create(directory, log_start, environment)?));
+        unsynced.directory = true;
+    }
+    let snapshot_limit = rebuilt_from.unwrap_or(log_end);
+    let (producers, ended) = replay_from_snapshot(directory, &segments, snapshot_limit, environment)?;
+    for (segment, examined) in segments.iter().zip(&keep).filter(|(_, e)| e.rebuilt.is_some()) {
+        for ended in ended.iter().filter(|ended| ended.is_aborted) {
+            let marker = ended.transaction.last_offset;
+            if (examined.base_offset..examined.next_offset).contains(&marker) {
+                segment.note_aborted(ended.transaction.into(), environment)?;
+            }
+        }
+        segment.complete_indexes(environment)?;
+        unsynced.directory = true;
+        unsynced.closed.push(Arc::clone(segment));
+    }
+    // The last one may be appended to; it is synced as what it is, and its indexes need not be.
+    if unsynced
+        .closed
+        .pop_if(|last| last.base_offset() == segments[segments.len() - 1].base_offset())
+        .is_some()
+    {
+        unsynced.active = true;
+    }
+    Ok(Recovered { segments, producers, ended, epochs, log_start, log_end, unsynced })
+}
+
+/// Cuts a segment to what is good of it, and writes its indexes anew if they were rebuilt.
+fn put_in_order(
+    examined: &Examined,
+    on_disk: SegmentFiles,
+    directory: &Path,
+    environment: &Environment,
+) -> Result<Segment, Error> {
+    let base_offset = examined.base_offset;
+    let path_of = |kind| directory.join(file_name(base_offset, kind));
+    if examined.size < on_disk.log {
+        let path = path_of(FileKind::Log);
+        let file = environment.open(&path, OpenMode::Write)?;
+        environment.set_len(&file, &path, examined.size)?;
+    }
+    let lengths = match &examined.rebuilt {
+        None => on_disk.indexes.expect("only a segment with all of its indexes passes at a glance"),
+        Some(rebuilt) => {
+            let offsets = encode(&rebuilt.offsets);
+            let times = encode(&rebuilt.times);
+            environment.replace(&path_of(FileKind::OffsetIndex), &offsets)?;
+            environment.replace(&path_of(FileKind::TimeIndex), &times)?;
+            environment.replace(&path_of(FileKind::TransactionIndex), &[])?;
+            [offsets.len() as u64, times.len() as u64, 0]
+        }
+    };
+    let mut state = SegmentState::new(directory, base_offset, lengths);
+    state.restore(examined.size, examined.newest, examined.first_timestamp, environment)?;
+    Ok(Segment::existing(directory, base_offset, state))
+}
+
+fn encode<E: Entry>(entries: &[E]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(entries.len() * E::SIZE);
+    entries.iter().for_each(|entry| entry.write(&mut bytes));
+    bytes
+}
+
+/// The producers' state at `log_end`, which is where these segments end.
+pub(super) fn rebuild_producers(
+    directory: &Path,
+    segments: &[Arc<Segment>],
+    log_end: Offset,
+    environment: &Environment,
+) -> Result<ProducerStates, Error> {
+    replay_from_snapshot(directory, segments, log_end, environment).map(|(producers, _)| producers)
+}
+
+/// The producers' state at the end of these segments, from the newest snapshot at or before `limit` that is good
+/// and the batches after it; and the transactions that those batches ended.
+fn replay_from_snapshot(
+    directory: &Path,
+    segments: &[Arc<Segment>],
+    limit: Offset,
+    environment: &Environment,
+) -> Result<(ProducerStates, Vec<Ended>), Error> {
+    let (mut producers, from) = newest_snapshot(directory, limit, environment)?;
+    let mut all_ended = Vec::new();
+    let first = segments.partition_point(|s| s.base_offset() <= from).saturating_sub(1);
+    for segment in &segments[first..] {
+        let from = from.max(segment.base_offset());
+        all_ended.extend(replay(segment, from, &mut producers, environment)?);
+    }
+    Ok((producers, all_ended))
+}
+
+fn newest_snapshot(
+    directory: &Path,
+    limit: Offset,
+    environment: &Environment,
+) -> Result<(ProducerStates, Offset), Error> {
+    let names = environment.list(directory)?;
+    let offsets = names.iter().filter_map(|entry| parse_file_name(&entry.name));
+    let mut offsets: Vec<Offset> =
+        offsets.filter(|(_, kind)| *kind == FileKind::Snapshot).map(|(offset, _)| offset).collect();
+    offsets.retain(|&offset| offset <= limit);
+    offsets.sort();
+    for &offset in offsets.iter().rev() {
+        let path = directory.join(file_name(offset, FileKind::Snapshot));
+        let Some(bytes) = environment.read_whole(&path)? else { continue };
+        if let Some(producers) = decode_snapshot(&bytes) {
+            return Ok((producers, offset));
+        }
+        tracing::warn!(file = %path.display(), "a damaged snapshot is passed over");
+    }
+    Ok((ProducerStates::default(), Offset(0)))
+}

@@ -1,0 +1,90 @@
+//! Rebuilding the producers' state from the batches.
+
+use bytes::Bytes;
+use thalweg_protocol::Offset;
+use thalweg_protocol::Scratch;
+use thalweg_protocol::record::{ControlRecord, RecordBatch, TransactionMarker};
+
+use crate::batch_scan::{BatchScan, Scanned};
+use crate::environment::Environment;
+use crate::error::{Corruption, Error};
+use crate::index::AbortedEntry;
+use crate::producers::{CompletedTransaction, ProducerStates};
+use crate::segment::{Located, Segment};
+
+/// A transaction that the replayed batches ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) transaction: CompletedTransaction,
+    pub(super) is_aborted: bool,
+}
+
+impl From<CompletedTransaction> for AbortedEntry {
+    fn from(ended: CompletedTransaction) -> Self {
+        Self {
+            producer_id: ended.producer_id,
+            first_offset: ended.first_offset,
+            last_offset: ended.last_offset,
+            last_stable_offset: ended.last_stable_offset,
+        }
+    }
+}
+
+/// Applies the batches of `segment` from the one that holds `from` on to `states`.
+///
+/// The producers count as active now: when they really were is known only to the clock of that time.
+pub(super) fn replay(
+    segment: &Segment,
+    from: Offset,
+    states: &mut ProducerStates,
+    environment: &Environment,
+) -> Result<Vec<Ended>, Error> {
+    let mut all_ended = Vec::new();
+    let now_ms = environment.clock.now_ms();
+    let (position, size) = {
+        let state = segment.state();
+        let Some(Located { position, .. }) = segment.locate(from, &state, environment)? else {
+            return Ok(all_ended);
+        };
+        (position, state.size)
+    };
+    let file = segment.log_file().get(environment)?;
+    let path = segment.log_file().path();
+    let mut scan = BatchScan::new(environment, &file, path, position, size, BatchScan::WHOLE_WINDOW);
+    loop {
+        let (position, header) = match scan.next_header()? {
+            Scanned::Batch { position, header } => (position, header),
+            Scanned::Damage { position, problem } => {
+                return Err(segment.corrupt(position, Corruption::Batch { expected: from, problem }));
+            }
+            Scanned::End => return Ok(all_ended),
+        };
+        if !header.is_idempotent() {
+            continue;
+        }
+        if !header.is_control() {
+            states.apply(&header, now_ms);
+            continue;
+        }
+        let Some(marker) = parse_marker(scan.batch(position, &header)?) else { continue };
+        let ended = states.apply_marker(
+            header.producer_id,
+            header.producer_epoch,
+            marker.coordinator_epoch,
+            header.base_offset,
+            now_ms,
+        );
+        all_ended.extend(ended.map(|transaction| Ended { transaction, is_aborted: !marker.commit }));
+    }
+}
+
+/// What a control batch says about a transaction's end.
+pub(super) fn parse_marker(batch: &[u8]) -> Option<TransactionMarker> {
+    let batch = RecordBatch::only(Bytes::copy_from_slice(batch)).ok()?;
+    let mut scratch = Scratch::new(batch.size_in_bytes());
+    let record = batch.records(&mut scratch).ok()?.next()?.ok()?;
+    match ControlRecord::parse(&record).ok()? {
+        ControlRecord::EndTransaction(marker) => Some(marker),
+        ControlRecord::Other(_) => None,
+    }
+}

@@ -1,0 +1,188 @@
+//! Deleting old segments.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thalweg_protocol::Offset;
+
+use super::{Log, Offsets, Writer};
+use crate::config::LogConfig;
+use crate::error::Error;
+use crate::segment::{DELETED_SUFFIX, FileKind, Segment, file_name, parse_file_name};
+
+/// Files that wait to be removed.
+#[derive(Debug)]
+pub(super) struct Trash {
+    due_ms: i64,
+    files: Vec<PathBuf>,
+}
+
+impl Log {
+    /// Raises the log start offset to `offset`, which must not pass the high watermark; whole segments below
+    /// it are deleted. Returns the log start offset. It lasts when this returns. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`Error::OffsetOutOfRange`]; I/O errors.
+    pub fn delete_records(&self, offset: Offset) -> Result<Offset, Error> {
+        let _syncing = self.syncing.lock();
+        {
+            let _writer = self.lock_writer()?;
+            let log_end = self.high_watermark();
+            if offset > log_end {
+                return Err(Error::OffsetOutOfRange { offset, log_start: self.log_start_offset(), log_end });
+            }
+        }
+        self.raise_log_start(offset)?;
+        Ok(self.log_start_offset())
+    }
+
+    /// Deletes segments that are too old, too many bytes, or below the log start offset, unlinks the files of
+    /// those deleted a while ago, forgets expired producers and closes idle files. To be called every so often,
+    /// on a thread that may block. Returns the number of segments deleted.
+    ///
+    /// The active segment is never deleted: when it is due, it is rolled first.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn apply_retention(&self) -> Result<usize, Error> {
+        let config = self.config();
+        let now_ms = self.environment.clock.now_ms();
+        let _syncing = self.syncing.lock();
+        let new_start = {
+            let mut writer = self.lock_writer()?;
+            writer.producers.expire(now_ms, config.producer_expiration_ms);
+            self.start_after_retention(&mut writer, &config, now_ms)?
+        };
+        let deleted = match new_start {
+            Some(offset) => self.raise_log_start(offset)?,
+            None => 0,
+        };
+        self.remove_trash(now_ms)?;
+        self.close_idle_files();
+        Ok(deleted)
+    }
+
+    /// The log start offset that retention demands, if it demands one.
+    fn start_after_retention(
+        &self,
+        writer: &mut Writer,
+        config: &LogConfig,
+        now_ms: i64,
+    ) -> Result<Option<Offset>, Error> {
+        if !config.cleanup_policy.delete {
+            return Ok(None);
+        }
+        let segments = self.segments();
+        // Only what is committed and synced may go: the rest is still on its way somewhere.
+        let limit = self.high_watermark().min(self.synced_offset());
+        let ends = || segments.iter().skip(1).map(|s| s.base_offset()).chain([self.log_end_offset()]);
+        let deletable = segments.iter().zip(ends()).take_while(|&(_, end)| end <= limit);
+        let mut excess = match config.retention_bytes {
+            ..0 => 0,
+            most => self.size_in_bytes().saturating_sub(most as u64),
+        };
+        let mut new_start = None;
+        for (segment, end) in deletable {
+            let (size, newest) = {
+                let state = segment.state();
+                (state.size, state.newest.timestamp)
+            };
+            let is_old = config.retention_ms >= 0
+                && newest >= 0
+                && now_ms.saturating_sub(newest) > config.retention_ms;
+            let is_too_much = size > 0 && size <= excess;
+            if !is_old && !is_too_much {
+                break;
+            }
+            excess = excess.saturating_sub(size);
+            new_start = Some(end);
+        }
+        if new_start == Some(self.log_end_offset()) {
+            self.roll(writer, self.log_end_offset())?;
+        }
+        Ok(new_start)
+    }
+
+    /// Raises the log start offset and deletes the segments below it; for the holder of `syncing`.
+    pub(super) fn raise_log_start(&self, offset: Offset) -> Result<usize, Error> {
+        {
+            let mut writer = self.lock_writer()?;
+            if offset > self.log_start_offset() {
+                // Before the checkpoint is told: what a round tells it later must not be less.
+                Offsets::store(&self.offsets.log_start, offset);
+                if writer.epochs.begin_at(offset) {
+                    writer.unsynced.epochs = true;
+                }
+            }
+        }
+        // A missing first segment is damage, unless the checkpoint knows that it was deleted.
+        self.save_standing()?;
+        let dropped = {
+            let _writer = self.lock_writer()?;
+            let segments = self.segments();
+            let below = segments.iter().skip(1).take_while(|next| next.base_offset() <= offset).count();
+            *self.segments.write() = Arc::new(segments[below..].to_vec());
+            segments[..below].to_vec()
+        };
+        if dropped.is_empty() {
+            return Ok(0);
+        }
+        self.move_to_trash(&dropped)?;
+        Ok(dropped.len())
+    }
+
+    /// Tells the checkpoint, lastingly, what the log's offsets are.
+    pub(super) fn save_standing(&self) -> Result<(), Error> {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.record(&self.partition, || self.standing())?;
+            checkpoint.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Renames the files of segments that are no longer in the list, and the snapshots before the first that is.
+    fn move_to_trash(&self, dropped: &[Arc<Segment>]) -> Result<(), Error> {
+        let environment = &self.environment;
+        let first_kept = self.segments()[0].base_offset();
+        let mut names: Vec<String> = dropped
+            .iter()
+            .flat_map(|s| FileKind::OF_A_SEGMENT.map(|kind| file_name(s.base_offset(), kind)))
+            .collect();
+        for entry in environment.list(&self.directory)? {
+            if matches!(parse_file_name(&entry.name), Some((at, FileKind::Snapshot)) if at < first_kept) {
+                names.push(entry.name);
+            }
+        }
+        let mut files = Vec::with_capacity(names.len());
+        for name in names {
+            let to = self.directory.join(format!("{name}{DELETED_SUFFIX}"));
+            match environment.rename(&self.directory.join(name), &to) {
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => files.push(to),
+            }
+        }
+        dropped.iter().for_each(|segment| segment.close());
+        let due_ms = environment.clock.now_ms().saturating_add(self.config().file_delete_delay_ms);
+        self.writer.lock().trash.push(Trash { due_ms, files });
+        environment.sync_directory(&self.directory)
+    }
+
+    fn remove_trash(&self, now_ms: i64) -> Result<(), Error> {
+        let due: Vec<Trash> =
+            self.writer.lock().trash.extract_if(.., |trash| trash.due_ms <= now_ms).collect();
+        for file in due.iter().flat_map(|trash| &trash.files) {
+            self.environment.remove(file)?;
+        }
+        Ok(())
+    }
+
+    fn close_idle_files(&self) {
+        let segments = self.segments();
+        let synced = self.synced_offset();
+        for pair in segments.windows(2) {
+            if pair[1].base_offset() <= synced {
+                pair[0].close_if_idle();
+            }
+        }
+    }
+}

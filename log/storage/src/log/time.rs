@@ -1,0 +1,112 @@
+//! Finding offsets by time.
+
+use std::cell::RefCell;
+
+use bytes::BytesMut;
+use thalweg_protocol::record::{BatchHeader, RecordBatch};
+use thalweg_protocol::{LeaderEpoch, Offset, Scratch};
+
+use super::Log;
+use super::interface::{TimeQuery, TimestampOffset};
+use crate::error::{Corruption, Error};
+use crate::segment::{Located, Newest, Segment};
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new(super::append::MOST_DECOMPRESSED));
+}
+
+impl Log {
+    /// Finds an offset by time. `None` when no record is that late, or when there is no record at all.
+    ///
+    /// The answer may lie above the high watermark: what to make of that is the caller's.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn offset_for_time(&self, query: TimeQuery) -> Result<Option<TimestampOffset>, Error> {
+        self.check_usable()?;
+        match query {
+            TimeQuery::Earliest => Ok(Some(self.without_time(self.log_start_offset()))),
+            TimeQuery::Latest => Ok(Some(self.without_time(self.log_end_offset()))),
+            TimeQuery::MaxTimestamp => self.newest_record(),
+            TimeQuery::At(timestamp) => self.first_since(timestamp, self.log_start_offset()),
+        }
+    }
+
+    fn without_time(&self, offset: Offset) -> TimestampOffset {
+        TimestampOffset { timestamp: -1, offset, leader_epoch: self.epoch_at(offset) }
+    }
+
+    fn epoch_at(&self, offset: Offset) -> LeaderEpoch {
+        self.epoch_of_offset(offset).unwrap_or(LeaderEpoch::UNKNOWN)
+    }
+
+    fn first_since(&self, timestamp: i64, log_start: Offset) -> Result<Option<TimestampOffset>, Error> {
+        for segment in self.segments().iter() {
+            let found = {
+                let state = segment.state();
+                if state.newest.timestamp < timestamp {
+                    continue;
+                }
+                segment.locate_time(timestamp, log_start, &state, &self.environment)?
+            };
+            // A batch may hold a record of that time that has been deleted, with the one asked for further on.
+            let mut next = found;
+            while let Some((located, header)) = next {
+                if let Some(found) = self.record_since(segment, located, &header, timestamp, log_start)? {
+                    return Ok(Some(found));
+                }
+                let state = segment.state();
+                let after = header.next_offset();
+                next = segment.locate_time(timestamp, after, &state, &self.environment)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn newest_record(&self) -> Result<Option<TimestampOffset>, Error> {
+        let newest = self
+            .segments()
+            .iter()
+            .map(|segment| segment.state().newest)
+            // The first of the largest.
+            .fold(None, |best: Option<Newest>, new| match best {
+                Some(best) if best.timestamp >= new.timestamp => Some(best),
+                _ => Some(new),
+            });
+        match newest {
+            Some(newest) if newest.timestamp >= 0 => {
+                self.first_since(newest.timestamp, self.log_start_offset())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The first record of a batch with this timestamp or a later one, at or above `from`.
+    fn record_since(
+        &self,
+        segment: &Segment,
+        located: Located,
+        header: &BatchHeader,
+        timestamp: i64,
+        from: Offset,
+    ) -> Result<Option<TimestampOffset>, Error> {
+        let file = segment.log_file().get(&self.environment)?;
+        let mut bytes = BytesMut::zeroed(header.size_in_bytes());
+        self.environment.read_at(&file, segment.log_file().path(), &mut bytes, located.position)?;
+        let damaged = |problem| {
+            segment.corrupt(located.position, Corruption::Batch { expected: header.base_offset, problem })
+        };
+        let batch = RecordBatch::only(bytes.freeze()).map_err(damaged)?;
+        SCRATCH.with_borrow_mut(|scratch| {
+            for record in batch.records(scratch).map_err(damaged)? {
+                let record = record.map_err(damaged)?;
+                if record.timestamp >= timestamp && record.offset >= from {
+                    let (timestamp, offset) = (record.timestamp, record.offset);
+                    let leader_epoch = header.partition_leader_epoch;
+                    return Ok(Some(TimestampOffset { timestamp, offset, leader_epoch }));
+                }
+            }
+            Ok(None)
+        })
+    }
+}

@@ -1,0 +1,268 @@
+//! The producers of a log: what may be appended, and what an append changes (KIP-98, KIP-890).
+//!
+//! Pure: [`ProducerStates::check`] decides, [`ProducerStates::apply`] and [`ProducerStates::apply_marker`] note
+//! what was appended.
+
+use std::collections::{BTreeMap, HashMap};
+
+use thalweg_protocol::record::BatchHeader;
+use thalweg_protocol::{Offset, ProducerEpoch, ProducerId};
+
+use crate::error::{Error, TransactionProblem};
+use crate::log::{AppendOrigin, MarkerAppend, VerificationGuard};
+
+/// How many batches of each producer are remembered, so that a retry of any request in flight is recognized.
+/// Producers keep at most this many in flight.
+const REMEMBERED_BATCHES: usize = 5;
+
+/// A batch that was appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Appended {
+    pub(crate) first_sequence: i32,
+    pub(crate) last_sequence: i32,
+    pub(crate) first_offset: Offset,
+    pub(crate) last_offset: Offset,
+    /// When it was appended, in ms since 1970.
+    pub(crate) append_time_ms: i64,
+}
+
+/// What a log knows of one producer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Producer {
+    pub(super) epoch: ProducerEpoch,
+    /// Of the last marker, −1 before there was one.
+    pub(super) coordinator_epoch: i32,
+    pub(super) last_active_ms: i64,
+    /// Where its open transaction began.
+    pub(super) transaction_start: Option<Offset>,
+    /// The newest batches of this epoch, oldest first, at most [`REMEMBERED_BATCHES`].
+    batches: [Option<Appended>; REMEMBERED_BATCHES],
+}
+
+impl Producer {
+    pub(super) fn new(epoch: ProducerEpoch, now_ms: i64) -> Self {
+        Self {
+            epoch,
+            coordinator_epoch: -1,
+            last_active_ms: now_ms,
+            transaction_start: None,
+            batches: [None; REMEMBERED_BATCHES],
+        }
+    }
+
+    pub(super) fn last_batch(&self) -> Option<&Appended> {
+        self.batches.iter().rev().flatten().next()
+    }
+
+    fn duplicate_of(&self, header: &BatchHeader) -> Option<&Appended> {
+        if header.producer_epoch != self.epoch {
+            return None;
+        }
+        let (first, last) = (header.base_sequence, header.last_sequence());
+        self.batches.iter().flatten().find(|b| b.first_sequence == first && b.last_sequence == last)
+    }
+
+    fn set_epoch(&mut self, epoch: ProducerEpoch) {
+        if epoch != self.epoch {
+            self.epoch = epoch;
+            self.batches = [None; REMEMBERED_BATCHES];
+        }
+    }
+
+    pub(super) fn push(&mut self, batch: Appended) {
+        let free = self.batches.iter().position(Option::is_none);
+        let at = free.unwrap_or_else(|| {
+            self.batches.rotate_left(1);
+            REMEMBERED_BATCHES - 1
+        });
+        self.batches[at] = Some(batch);
+    }
+}
+
+/// What to do with a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is new.
+    Append,
+    /// It was appended before.
+    Duplicate(Appended),
+}
+
+/// A transaction that a marker has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompletedTransaction {
+    pub(crate) producer_id: ProducerId,
+    pub(crate) first_offset: Offset,
+    /// The offset of the marker.
+    pub(crate) last_offset: Offset,
+    /// The first offset of the next transaction that is open, or the offset after the marker.
+    pub(crate) last_stable_offset: Offset,
+}
+
+/// A verification with the coordinator that is going on or has succeeded.
+#[derive(Clone, Copy, Debug)]
+struct Verification {
+    epoch: ProducerEpoch,
+    guard: VerificationGuard,
+}
+
+/// All producers of a log.
+#[derive(Debug, Default)]
+pub(crate) struct ProducerStates {
+    pub(super) producers: HashMap<ProducerId, Producer>,
+    /// First offset → producer of the transactions that are open.
+    open: BTreeMap<Offset, ProducerId>,
+    verifications: HashMap<ProducerId, Verification>,
+    next_guard: u64,
+}
+
+impl ProducerStates {
+    pub(super) fn from_producers(producers: HashMap<ProducerId, Producer>) -> Self {
+        let open = producers.iter().filter_map(|(&id, p)| Some((p.transaction_start?, id))).collect();
+        Self { producers, open, ..Self::default() }
+    }
+
+    /// The first offsets of the transactions that are open.
+    pub(crate) fn open_transactions(&self) -> impl Iterator<Item = Offset> + '_ {
+        self.open.keys().copied()
+    }
+
+    pub(crate) fn has_open_transaction(&self, id: ProducerId, epoch: ProducerEpoch) -> bool {
+        self.producers.get(&id).is_some_and(|p| p.transaction_start.is_some() && p.epoch == epoch)
+    }
+
+    /// See [`Log::begin_verification`](crate::Log::begin_verification).
+    pub(crate) fn begin_verification(
+        &mut self,
+        id: ProducerId,
+        epoch: ProducerEpoch,
+    ) -> Option<VerificationGuard> {
+        if self.has_open_transaction(id, epoch) {
+            return None;
+        }
+        if let Some(going_on) = self.verifications.get(&id).filter(|v| v.epoch == epoch) {
+            return Some(going_on.guard);
+        }
+        self.next_guard += 1;
+        let guard = VerificationGuard(self.next_guard);
+        self.verifications.insert(id, Verification { epoch, guard });
+        Some(guard)
+    }
+
+    /// Whether a leader may append a batch of data that names a producer.
+    pub(crate) fn check(&self, header: &BatchHeader, origin: AppendOrigin) -> Result<Verdict, Error> {
+        let id = header.producer_id;
+        let producer = self.producers.get(&id);
+        if let AppendOrigin::Client { guard } = origin {
+            if let Some(first_time) = producer.and_then(|p| p.duplicate_of(header)) {
+                return Ok(Verdict::Duplicate(*first_time));
+            }
+            if header.is_transactional() && !self.has_open_transaction(id, header.producer_epoch) {
+                let verified = self.verifications.get(&id).filter(|v| v.epoch == header.producer_epoch);
+                if guard.is_none() || verified.map(|v| v.guard) != guard {
+                    let problem = TransactionProblem::NotVerified;
+                    return Err(Error::InvalidTransactionState { producer_id: id, problem });
+                }
+            }
+        }
+        // Of a producer that was never seen, or forgotten, any sequence is the first.
+        let Some(producer) = producer else { return Ok(Verdict::Append) };
+        if header.producer_epoch < producer.epoch {
+            let (current, found) = (producer.epoch, header.producer_epoch);
+            return Err(Error::ProducerFenced { producer_id: id, current, found });
+        }
+        if matches!(origin, AppendOrigin::Client { .. }) {
+            check_sequence(id, producer, header)?;
+        }
+        if producer.transaction_start.is_some() && !header.is_transactional() {
+            let problem = TransactionProblem::NotTransactional;
+            return Err(Error::InvalidTransactionState { producer_id: id, problem });
+        }
+        Ok(Verdict::Append)
+    }
+
+    /// Notes an appended batch of data that names a producer. Returns the first offset of the transaction that
+    /// it opens, if it opens one.
+    pub(crate) fn apply(&mut self, header: &BatchHeader, now_ms: i64) -> Option<Offset> {
+        let id = header.producer_id;
+        let producer =
+            self.producers.entry(id).or_insert_with(|| Producer::new(header.producer_epoch, now_ms));
+        producer.set_epoch(header.producer_epoch);
+        producer.last_active_ms = now_ms;
+        if header.base_sequence >= 0 {
+            producer.push(Appended {
+                first_sequence: header.base_sequence,
+                last_sequence: header.last_sequence(),
+                first_offset: header.base_offset,
+                last_offset: header.last_offset(),
+                append_time_ms: now_ms,
+            });
+        }
+        if !header.is_transactional() || producer.transaction_start.is_some() {
+            return None;
+        }
+        producer.transaction_start = Some(header.base_offset);
+        self.open.insert(header.base_offset, id);
+        self.verifications.remove(&id);
+        Some(header.base_offset)
+    }
+
+    /// Whether a leader may append this marker.
+    pub(crate) fn check_marker(&self, marker: &MarkerAppend) -> Result<(), Error> {
+        let Some(producer) = self.producers.get(&marker.producer_id) else { return Ok(()) };
+        let (current, found) = (producer.epoch, marker.producer_epoch);
+        // Data with the epoch that the marker was given belongs to the transaction after the one it ends.
+        let ends_the_next =
+            marker.epoch_is_bumped && found == current && producer.transaction_start.is_some();
+        if found < current || ends_the_next {
+            return Err(Error::ProducerFenced { producer_id: marker.producer_id, current, found });
+        }
+        if marker.coordinator_epoch < producer.coordinator_epoch {
+            let (current, found) = (producer.coordinator_epoch, marker.coordinator_epoch);
+            return Err(Error::CoordinatorFenced { current, found });
+        }
+        Ok(())
+    }
+
+    /// Notes an appended marker. Returns the transaction that it ends, if one was open.
+    pub(crate) fn apply_marker(
+        &mut self,
+        id: ProducerId,
+        epoch: ProducerEpoch,
+        coordinator_epoch: i32,
+        offset: Offset,
+        now_ms: i64,
+    ) -> Option<CompletedTransaction> {
+        self.verifications.remove(&id);
+        let producer = self.producers.entry(id).or_insert_with(|| Producer::new(epoch, now_ms));
+        producer.set_epoch(epoch);
+        producer.coordinator_epoch = coordinator_epoch;
+        producer.last_active_ms = now_ms;
+        let first_offset = producer.transaction_start.take()?;
+        self.open.remove(&first_offset);
+        let last_stable_offset = self.open.keys().next().copied().unwrap_or(offset.plus(1));
+        Some(CompletedTransaction { producer_id: id, first_offset, last_offset: offset, last_stable_offset })
+    }
+
+    /// Forgets the producers without an open transaction that have been silent for `expiration_ms`.
+    pub(crate) fn expire(&mut self, now_ms: i64, expiration_ms: i64) {
+        self.producers.retain(|_, producer| {
+            producer.transaction_start.is_some()
+                || now_ms.saturating_sub(producer.last_active_ms) < expiration_ms
+        });
+        let producers = &self.producers;
+        self.verifications.retain(|id, v| producers.contains_key(id) || v.guard.0 + 1000 > self.next_guard);
+    }
+}
+
+fn check_sequence(id: ProducerId, producer: &Producer, header: &BatchHeader) -> Result<(), Error> {
+    let last = match producer.last_batch() {
+        Some(batch) if header.producer_epoch == producer.epoch => batch.last_sequence,
+        _ => -1,
+    };
+    let expected = if last == i32::MAX { 0 } else { last + 1 };
+    if header.base_sequence == expected {
+        return Ok(());
+    }
+    Err(Error::OutOfOrderSequence { producer_id: id, last, found: header.base_sequence })
+}

@@ -1,0 +1,187 @@
+//! A segment: a file of batches and its indexes.
+
+mod files;
+mod look_up;
+mod state;
+
+use std::io::IoSlice;
+use std::path::Path;
+
+use parking_lot::{RwLock, RwLockReadGuard};
+use thalweg_protocol::record::BatchHeader;
+use thalweg_protocol::{LogSlice, Offset};
+
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::filesystem::{OnDemandFile, OpenMode};
+use crate::index::{AbortedEntry, IndexFile, OffsetEntry, TimeEntry};
+
+pub(crate) use files::{DELETED_SUFFIX, FileKind, TEMPORARY_SUFFIX, file_name, parse_file_name};
+pub(crate) use look_up::Located;
+pub(crate) use state::{Newest, SegmentState};
+
+/// A stretch of the log in one file, named by the offset of its first record.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    base_offset: Offset,
+    log: OnDemandFile,
+    /// Guards what an append changes after it has written: the size up to which the file holds batches, the
+    /// indexes, the largest timestamp. Readers hold it while they look something up.
+    state: RwLock<SegmentState>,
+}
+
+impl Segment {
+    /// Makes the files of a new segment. They last once the directory is synced.
+    pub(crate) fn create(
+        directory: &Path,
+        base_offset: Offset,
+        environment: &Environment,
+    ) -> Result<Self, Error> {
+        let path_of = |kind| directory.join(file_name(base_offset, kind));
+        let created = (|| {
+            for kind in [FileKind::OffsetIndex, FileKind::TimeIndex, FileKind::TransactionIndex] {
+                environment.open(&path_of(kind), OpenMode::Create)?;
+            }
+            environment.open(&path_of(FileKind::Log), OpenMode::Create)
+        })();
+        match created {
+            Ok(file) => {
+                let log = OnDemandFile::new(path_of(FileKind::Log), Some(file));
+                let state = SegmentState::new(directory, base_offset, [0; 3]);
+                Ok(Self { base_offset, log, state: RwLock::new(state) })
+            }
+            Err(error) => {
+                // Left behind, they would later look like a segment in the middle of another one.
+                for kind in FileKind::OF_A_SEGMENT {
+                    environment.remove(&path_of(kind))?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// A segment whose files exist.
+    pub(crate) fn existing(directory: &Path, base_offset: Offset, state: SegmentState) -> Self {
+        let log = OnDemandFile::new(directory.join(file_name(base_offset, FileKind::Log)), None);
+        Self { base_offset, log, state: RwLock::new(state) }
+    }
+
+    pub(crate) fn base_offset(&self) -> Offset {
+        self.base_offset
+    }
+
+    pub(crate) fn log_file(&self) -> &OnDemandFile {
+        &self.log
+    }
+
+    /// What appends change, for look-ups. Not to be held over a write.
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, SegmentState> {
+        self.state.read()
+    }
+
+    pub(crate) fn size_in_bytes(&self) -> u64 {
+        self.state.read().size
+    }
+
+    /// Writes batches at the end. Nobody sees them until they are [noted](Self::note); only the holder of the
+    /// log's writer lock may call this. After an error what was half written is taken back.
+    pub(crate) fn write(&self, parts: &mut [IoSlice<'_>], environment: &Environment) -> Result<(), Error> {
+        let file = self.log.get(environment)?;
+        let position = self.size_in_bytes();
+        environment.write_at(&file, self.log.path(), parts, position).inspect_err(|error| {
+            if error.is_retriable() {
+                // If this fails too the directory is offline, and recovery cuts the file.
+                let _ = environment.set_len(&file, self.log.path(), position);
+            }
+        })
+    }
+
+    /// Enters a batch that was written at the segment's end into the indexes and shows it to readers.
+    pub(crate) fn note(
+        &self,
+        header: &BatchHeader,
+        index_interval_bytes: u32,
+        environment: &Environment,
+    ) -> Result<(), Error> {
+        self.state.write().note(header, index_interval_bytes, environment)
+    }
+
+    /// Enters an aborted transaction.
+    pub(crate) fn note_aborted(&self, aborted: AbortedEntry, environment: &Environment) -> Result<(), Error> {
+        self.state.write().transactions.push(aborted, environment)
+    }
+
+    /// Completes the index files when nothing more will be appended, or when the log is closed.
+    pub(crate) fn complete_indexes(&self, environment: &Environment) -> Result<(), Error> {
+        self.state.write().complete(environment)
+    }
+
+    /// Releases what only an active segment needs in memory.
+    pub(crate) fn release(&self) {
+        self.state.write().release();
+    }
+
+    /// Syncs the index files, which must be complete.
+    pub(crate) fn sync_indexes(&self, environment: &Environment) -> Result<(), Error> {
+        let state = self.state.read();
+        state.offsets.sync(environment)?;
+        state.times.sync(environment)?;
+        state.transactions.sync(environment)
+    }
+
+    /// Cuts the segment so that it ends at `position`, where the batch `next_offset` began.
+    pub(crate) fn truncate(
+        &self,
+        position: u64,
+        next_offset: Offset,
+        environment: &Environment,
+    ) -> Result<(), Error> {
+        let file = self.log.get(environment)?;
+        let mut state = self.state.write();
+        state.truncate(position, next_offset, environment)?;
+        state.newest = state.find_newest(&file, self.log.path(), environment)?;
+        environment.set_len(&file, self.log.path(), position)
+    }
+
+    /// Gives the descriptors of a segment that is synced and not read from back.
+    pub(crate) fn close_if_idle(&self) {
+        self.log.close_if_idle();
+        let state = self.state.read();
+        state.offsets.close_if_idle();
+        state.times.close_if_idle();
+        state.transactions.close_if_idle();
+    }
+
+    /// Gives all descriptors back.
+    pub(crate) fn close(&self) {
+        self.log.close();
+        let state = self.state.read();
+        state.offsets.close();
+        state.times.close();
+        state.transactions.close();
+    }
+
+    /// A stretch of the file.
+    pub(crate) fn slice(&self, from: u64, to: u64, environment: &Environment) -> Result<LogSlice, Error> {
+        let file = self.log.get(environment)?.file;
+        let len = u32::try_from(to - from).expect("a segment is smaller than 2 GiB");
+        Ok(LogSlice { file, position: from, len })
+    }
+}
+
+/// The paths of a segment's indexes, each with the length of its file.
+pub(crate) type IndexLengths = [u64; 3];
+
+fn open_indexes(
+    directory: &Path,
+    base_offset: Offset,
+    lengths: IndexLengths,
+) -> (IndexFile<OffsetEntry>, IndexFile<TimeEntry>, IndexFile<AbortedEntry>) {
+    let path_of = |kind| directory.join(file_name(base_offset, kind));
+    let [offsets, times, transactions] = lengths;
+    (
+        IndexFile::new(path_of(FileKind::OffsetIndex), offsets),
+        IndexFile::new(path_of(FileKind::TimeIndex), times),
+        IndexFile::new(path_of(FileKind::TransactionIndex), transactions),
+    )
+}

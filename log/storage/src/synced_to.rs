@@ -1,0 +1,210 @@
+//! The checkpoint of a data directory: how far each log was synced, and where it starts.
+
+use std::collections::BTreeMap;
+use std::io::IoSlice;
+use std::path::{Path, PathBuf};
+
+use parking_lot::Mutex;
+use thalweg_protocol::{Offset, TopicPartition};
+
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::filesystem::{OpenMode, StoredFile};
+use crate::log::Standing;
+
+const FILE: &str = "synced-to";
+const TITLE: &str = "thalweg synced-to ";
+const VERSION: u32 = 1;
+
+/// The file is written anew when it is this large, and [`GROWTH`] times what it was when last written anew.
+const SMALLEST_REWRITE: u64 = 64 << 10;
+const GROWTH: u64 = 4;
+
+/// What the checkpoint says of each log.
+pub(crate) type Standings = BTreeMap<TopicPartition, Standing>;
+
+/// The open checkpoint file; see `docs/formats/checkpoints.md`.
+#[derive(Debug)]
+pub(crate) struct SyncedTo {
+    path: PathBuf,
+    directory: PathBuf,
+    environment: Environment,
+    /// Held over a sync, so that whoever finds nothing left to sync knows that it has ended. Taken before `state`.
+    syncing: Mutex<()>,
+    /// Guards the file: lines are written one after the other. Taken after any lock of a log.
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: StoredFile,
+    size: u64,
+    size_when_rewritten: u64,
+    is_synced: bool,
+    standings: Standings,
+}
+
+impl SyncedTo {
+    /// Reads the checkpoint of a data directory; empty when there is none.
+    ///
+    /// # Errors
+    /// [`Error::NewerFormat`]; I/O errors.
+    pub(crate) fn read(directory: &Path, environment: &Environment) -> Result<Standings, Error> {
+        let path = directory.join(FILE);
+        let Some(bytes) = environment.read_whole(&path)? else { return Ok(Standings::new()) };
+        let mut standings = Standings::new();
+        for line in bytes.split_inclusive(|&b| b == b'\n') {
+            match parse(line) {
+                Some(Line::Title(version)) if version > VERSION => {
+                    return Err(Error::NewerFormat { path, found: version, supported: VERSION });
+                }
+                Some(Line::Title(_)) => {}
+                Some(Line::Log(partition, standing)) => {
+                    standings.insert(partition, standing);
+                }
+                None => tracing::warn!(file = %path.display(), "a damaged line is passed over"),
+            }
+        }
+        Ok(standings)
+    }
+
+    /// Writes the checkpoint anew and opens it.
+    pub(crate) fn create(
+        directory: &Path,
+        standings: Standings,
+        environment: Environment,
+    ) -> Result<Self, Error> {
+        let path = directory.join(FILE);
+        let (file, size) = rewrite(&path, directory, &standings, &environment)?;
+        let state = State { file, size, size_when_rewritten: size, is_synced: true, standings };
+        let directory = directory.to_owned();
+        Ok(Self { path, directory, environment, syncing: Mutex::new(()), state: Mutex::new(state) })
+    }
+
+    /// Writes down a log's standing, if it is not the one written last. It is asked for under the lock: of two
+    /// that are recorded, the later one is the newer.
+    pub(crate) fn record(
+        &self,
+        partition: &TopicPartition,
+        standing: impl FnOnce() -> Standing,
+    ) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        let standing = standing();
+        if state.standings.get(partition) == Some(&standing) {
+            return Ok(());
+        }
+        let line = line_of(partition, &standing);
+        let parts = &mut [IoSlice::new(line.as_bytes())];
+        // What a full disk lets through of a line is overwritten by the next one.
+        self.environment.write_at(&state.file, &self.path, parts, state.size)?;
+        state.size += line.len() as u64;
+        state.is_synced = false;
+        state.standings.insert(partition.clone(), standing);
+        Ok(())
+    }
+
+    /// Forgets a log that is gone; its lines remain until the file is written anew.
+    pub(crate) fn forget(&self, partition: &TopicPartition) {
+        self.state.lock().standings.remove(partition);
+    }
+
+    /// Makes what was recorded last. The file is shortened when it has grown.
+    pub(crate) fn sync(&self) -> Result<(), Error> {
+        let _syncing = self.syncing.lock();
+        let file = {
+            let mut state = self.state.lock();
+            if state.size >= SMALLEST_REWRITE.max(GROWTH * state.size_when_rewritten) {
+                let (file, size) = rewrite(&self.path, &self.directory, &state.standings, &self.environment)?;
+                (state.file, state.size, state.size_when_rewritten) = (file, size, size);
+                state.is_synced = true;
+            }
+            if state.is_synced {
+                return Ok(());
+            }
+            // Lines that come during the sync are for the next one.
+            state.is_synced = true;
+            state.file.clone()
+        };
+        self.environment.sync(&file, &self.path)
+    }
+}
+
+fn rewrite(
+    path: &Path,
+    directory: &Path,
+    standings: &Standings,
+    environment: &Environment,
+) -> Result<(StoredFile, u64), Error> {
+    let mut text = with_checksum(&format!("{TITLE}{VERSION}"));
+    for (partition, standing) in standings {
+        text.push_str(&line_of(partition, standing));
+    }
+    environment.replace(path, text.as_bytes())?;
+    environment.sync_directory(directory)?;
+    Ok((environment.open(path, OpenMode::Write)?, text.len() as u64))
+}
+
+enum Line {
+    Title(u32),
+    Log(TopicPartition, Standing),
+}
+
+fn line_of(partition: &TopicPartition, standing: &Standing) -> String {
+    let TopicPartition { topic, partition } = partition;
+    let synced_to = standing.synced_to.unwrap_or_default();
+    let Standing { log_start, high_watermark, .. } = standing;
+    with_checksum(&format!("{topic} {partition} {synced_to} {log_start} {high_watermark}"))
+}
+
+fn with_checksum(content: &str) -> String {
+    format!("{:08x} {content}\n", crc32c::crc32c(content.as_bytes()))
+}
+
+fn parse(line: &[u8]) -> Option<Line> {
+    let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+    let (checksum, content) = line.split_once(' ')?;
+    if u32::from_str_radix(checksum, 16).ok()? != crc32c::crc32c(content.as_bytes()) {
+        return None;
+    }
+    if let Some(version) = content.strip_prefix(TITLE) {
+        return Some(Line::Title(version.parse().ok()?));
+    }
+    let mut fields = content.split(' ');
+    let topic = fields.next()?.to_owned();
+    let partition = fields.next()?.parse().ok()?;
+    let mut offset = || fields.next()?.parse().ok().map(Offset);
+    let standing = Standing {
+        synced_to: Some(offset()?),
+        log_start: offset()?,
+        high_watermark: offset()?,
+        is_clean: false,
+    };
+    Some(Line::Log(TopicPartition::new(topic, partition), standing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_as_it_is_written_and_not_otherwise() {
+        let partition = TopicPartition::new("flights", 3);
+        let standing = Standing {
+            synced_to: Some(Offset(4711)),
+            log_start: Offset(17),
+            high_watermark: Offset(4700),
+            is_clean: false,
+        };
+        let line = line_of(&partition, &standing);
+        let Some(Line::Log(found, read)) = parse(line.as_bytes()) else { panic!("not read: {line:?}") };
+        assert_eq!((found, read), (partition, standing));
+        for cut in 0..line.len() {
+            assert!(parse(&line.as_bytes()[..cut]).is_none(), "cut after {cut} bytes");
+        }
+        for at in 0..line.len() {
+            let mut flipped = line.clone().into_bytes();
+            flipped[at] ^= 1;
+            assert!(parse(&flipped).is_none(), "bit flipped in byte {at}");
+        }
+    }
+}
