@@ -164,6 +164,9 @@ pub enum Error {
         /// What failed first.
         source: Arc<Error>,
     },
+    /// The record was given up because its transaction was aborted.
+    #[error("the record was given up: its transaction was aborted")]
+    Aborted,
     /// It is not known whether the transaction was committed or aborted as asked.
     #[error("whether transaction {transactional_id} {} is not known: {source}; fence the producer and read back", ended(*commit))]
     OutcomeUnknown {
@@ -267,6 +270,7 @@ impl Error {
             | Self::Config { .. }
             | Self::Assignor { .. }
             | Self::BadAnswer { .. }
+            | Self::Aborted
             | Self::Closed => ErrorKind::GiveUp,
         }
     }

@@ -10,6 +10,7 @@ mod admin;
 mod backoff;
 mod by_leader;
 mod client;
+mod clock;
 mod cluster;
 mod config;
 mod consumer;

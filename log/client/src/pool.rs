@@ -15,7 +15,8 @@ use crate::error::Result;
 use crate::metadata::BrokerAddress;
 use crate::node::Node;
 
-type Opening = Shared<BoxFuture<'static, Result<Arc<Node>>>>;
+/// Resolves when the connection is open; shared by all who want it.
+pub(crate) type Opening = Shared<BoxFuture<'static, Result<Arc<Node>>>>;
 
 /// The connections of one user of the client. Requests that a broker answers late hold up those behind them, so
 /// producers, fetchers and group members have a pool each.
@@ -50,11 +51,7 @@ impl Pool {
     }
 
     /// The connection to a broker, opened if it has to be. After a failure the next attempt waits.
-    pub(crate) async fn node(&self, broker: &BrokerAddress) -> Result<Arc<Node>> {
-        self.opening(broker).await
-    }
-
-    fn opening(&self, broker: &BrokerAddress) -> Opening {
+    pub(crate) fn node(&self, broker: &BrokerAddress) -> Opening {
         let address = broker.host_port();
         let mut entries = self.entries.lock();
         let before = entries.remove(&broker.id).filter(|entry| entry.address == address);

@@ -1,17 +1,48 @@
 //! The fast way to append: batches that belong to one thread.
 
-use thalweg_protocol::record::Header;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::unfinished;
-use crate::error::Result;
+use bytestring::ByteString;
+use thalweg_protocol::record::Header;
+use thalweg_protocol::{Compressor, TopicPartition};
+use tokio::time::Instant;
+
+use super::batch::{Filling, Fit, RecordParts};
+use super::handle::Handle;
+use super::partitioner::Partitioner;
+use crate::error::{Error, Result};
 
 /// Appends records to batches of its own and hands each batch to the producer when it is full, has lingered, or is
 /// flushed. Nothing is allocated, locked or awaited for a single record.
 ///
 /// Within one appender the records of a partition keep their order. What is still in it when it is dropped is handed
-/// over. Records appended within a transaction must be handed over before its end: [`Appender::flush`], then commit.
+/// over. Records of a transaction must be handed over before its end: [`Appender::flush`], then commit; or
+/// [`Appender::discard`], then abort.
 pub struct Appender {
-    _private: (),
+    handle: Handle,
+    partitioner: Arc<dyn Partitioner>,
+    compressor: Compressor,
+    topics: Vec<Topic>,
+    by_name: HashMap<ByteString, u32>,
+    /// When the oldest open batch was opened, or earlier.
+    oldest: Option<Instant>,
+    /// The bytes that the last append found no room for.
+    needed: usize,
+}
+
+struct Topic {
+    name: ByteString,
+    partitions: Vec<Partition>,
+    /// Where records without a key go, and how many bytes have.
+    sticky: i32,
+    sticky_bytes: usize,
+}
+
+struct Partition {
+    partition: TopicPartition,
+    filling: Filling,
 }
 
 /// A topic as an [`Appender`] knows it.
@@ -29,28 +60,72 @@ impl TopicSlot {
 }
 
 impl Appender {
+    pub(super) fn new(handle: Handle, partitioner: Arc<dyn Partitioner>) -> Self {
+        Self {
+            handle,
+            partitioner,
+            compressor: Compressor::new(),
+            topics: Vec::new(),
+            by_name: HashMap::new(),
+            oldest: None,
+            needed: 0,
+        }
+    }
+
     /// Looks a topic up, once for all records that go there.
     ///
     /// # Errors
-    /// [`Error::UnknownTopic`](crate::Error::UnknownTopic), and whatever keeps the cluster from answering.
+    /// [`Error::UnknownTopic`], and whatever keeps the cluster from answering.
     pub async fn topic(&mut self, name: &str) -> Result<TopicSlot> {
-        let _ = name;
-        unfinished()
+        if let Some(&index) = self.by_name.get(name) {
+            let partitions = self.topics[index as usize].partitions.len() as i32;
+            return Ok(TopicSlot { index, partitions });
+        }
+        let name = ByteString::from(name);
+        let core = self.handle.core();
+        let partitions = core.cluster.partition_count(&name).await?;
+        let compression = core.config.compression;
+        let partition = |partition| Partition {
+            partition: TopicPartition::new(name.clone(), partition),
+            filling: Filling::new(compression),
+        };
+        let topic = Topic {
+            partitions: (0..partitions).map(partition).collect(),
+            sticky: core.cluster.random(partitions as usize) as i32,
+            sticky_bytes: 0,
+            name: name.clone(),
+        };
+        let index = self.topics.len() as u32;
+        self.topics.push(topic);
+        self.by_name.insert(name, index);
+        Ok(TopicSlot { index, partitions })
     }
 
-    /// The partition for a record, as the producer's [`Partitioner`](crate::Partitioner) has it; a record without a key
-    /// joins the partition whose batch is filling.
+    /// The partition for a record, as the producer's [`Partitioner`] has it; a record that it leaves open, by default
+    /// one without a key, joins the partition whose batch is filling.
     pub fn partition_for(&mut self, topic: TopicSlot, key: Option<&[u8]>, value: Option<&[u8]>) -> i32 {
-        let _ = (topic.index, key, value);
-        unfinished()
+        let Some(known) = self.topics.get_mut(topic.index as usize) else { return 0 };
+        let value = value.unwrap_or_default();
+        if let Some(partition) = self.partitioner.partition(&known.name, key, value, topic.partitions) {
+            return partition;
+        }
+        let core = self.handle.core();
+        let partition = known.sticky;
+        known.sticky_bytes += value.len();
+        if known.sticky_bytes >= core.config.batch_size {
+            known.sticky_bytes = 0;
+            known.sticky = core.cluster.random(known.partitions.len()) as i32;
+        }
+        partition
     }
 
     /// Appends a record. `timestamp` is in ms since 1970.
     ///
     /// # Errors
-    /// [`Error::BufferFull`](crate::Error::BufferFull) when the producer's buffer is: nothing was appended; wait with
-    /// [`Appender::room`] or [`Appender::room_blocking`] and append it again. `Abort` by kind when the transaction has
-    /// failed, `GiveUp` for a record that can never be sent.
+    /// [`Error::BufferFull`] when the producer's buffer is: nothing was appended; wait with [`Appender::room`] or
+    /// [`Appender::room_blocking`] and append it again. `Abort` by kind when the transaction has failed, `GiveUp` for a
+    /// record that can never be sent.
+    #[inline]
     pub fn append(
         &mut self,
         topic: TopicSlot,
@@ -60,14 +135,69 @@ impl Appender {
         value: Option<&[u8]>,
         headers: &[Header<'_>],
     ) -> Result<()> {
-        let _ = (topic, partition, timestamp, key, value, headers);
-        unfinished()
+        let record = RecordParts { timestamp, key, value, headers };
+        let slot = self
+            .topics
+            .get_mut(topic.index as usize)
+            .and_then(|topic| topic.partitions.get_mut(usize::try_from(partition).ok()?));
+        let Some(slot) = slot else { return Err(self.unknown(topic, partition)) };
+        let core = self.handle.core();
+        if !slot.filling.is_empty()
+            && slot.filling.append(&core.memory, core.config.batch_size, record) == Ok(Fit::Appended)
+        {
+            return Ok(());
+        }
+        self.append_to_new(topic, partition, record)
+    }
+
+    /// Closes the partition's batch, if there is one, and appends to a new one.
+    #[cold]
+    fn append_to_new(&mut self, topic: TopicSlot, partition: i32, record: RecordParts<'_>) -> Result<()> {
+        let slot = &mut self.topics[topic.index as usize].partitions[partition as usize];
+        let core = self.handle.core();
+        core.check_open()?;
+        let (size, limit) = (record.size_at_most(), core.config.max_request_size);
+        if size > limit {
+            let topic = slot.partition.topic.clone();
+            return Err(Error::RecordTooLarge { topic, size, limit, setting: "max_request_size" });
+        }
+        if let Some(batch) = slot.filling.close(&core.memory, &mut self.compressor, &slot.partition) {
+            self.handle.hand_over(batch);
+        }
+        let fit = slot
+            .filling
+            .append(&core.memory, core.config.batch_size, record)
+            .map_err(|source| Error::Unencodable { partition: slot.partition.clone(), source })?;
+        match fit {
+            Fit::Appended => {
+                let opened = slot.filling.opened();
+                self.oldest = self.oldest.or(opened);
+                Ok(())
+            }
+            Fit::NoRoom { .. } | Fit::Full => {
+                self.needed = if let Fit::NoRoom { needed } = fit { needed } else { size };
+                let limit = core.memory.limit();
+                // What this appender holds open may be all there is.
+                self.hand_over();
+                Err(Error::BufferFull { limit })
+            }
+        }
+    }
+
+    #[cold]
+    fn unknown(&self, topic: TopicSlot, partition: i32) -> Error {
+        let name = self.topics.get(topic.index as usize).map(|topic| topic.name.clone()).unwrap_or_default();
+        Error::UnknownPartition {
+            partition: TopicPartition::new(name, partition),
+            partitions: topic.partitions,
+        }
     }
 
     /// [`Appender::append`] that blocks the thread, at most `max_block_ms`, while the buffer is full.
     ///
     /// # Errors
     /// As [`Appender::append`]; `BufferFull` only after that time.
+    #[inline]
     pub fn append_blocking(
         &mut self,
         topic: TopicSlot,
@@ -77,35 +207,78 @@ impl Appender {
         value: Option<&[u8]>,
         headers: &[Header<'_>],
     ) -> Result<()> {
-        let _ = (topic, partition, timestamp, key, value, headers);
-        unfinished()
+        loop {
+            match self.append(topic, partition, timestamp, key, value, headers) {
+                Err(Error::BufferFull { .. }) => self.room_blocking()?,
+                appended => return appended,
+            }
+        }
     }
 
     /// Waits for room in the producer's buffer, at most `max_block_ms`.
     ///
     /// # Errors
-    /// [`Error::BufferFull`](crate::Error::BufferFull) after that time.
+    /// [`Error::BufferFull`] after that time.
     pub async fn room(&mut self) -> Result<()> {
-        unfinished()
+        let core = self.handle.core();
+        let deadline = Instant::now() + Duration::from_millis(core.config.max_block_ms);
+        match core.memory.wait(self.needed, deadline).await {
+            true => Ok(()),
+            false => Err(Error::BufferFull { limit: core.memory.limit() }),
+        }
     }
 
     /// Blocks the thread until there is room in the producer's buffer, at most `max_block_ms`.
     ///
     /// # Errors
-    /// [`Error::BufferFull`](crate::Error::BufferFull) after that time.
+    /// [`Error::BufferFull`] after that time.
     pub fn room_blocking(&mut self) -> Result<()> {
-        unfinished()
+        let core = self.handle.core();
+        let deadline = Instant::now() + Duration::from_millis(core.config.max_block_ms);
+        match core.memory.wait_blocking(self.needed, deadline) {
+            true => Ok(()),
+            false => Err(Error::BufferFull { limit: core.memory.limit() }),
+        }
     }
 
     /// Hands over the batches that have waited for `linger_ms`. To be called now and then, once a round of the thread's
     /// loop, so that records do not wait for their batch to fill up.
     pub fn linger(&mut self) {
-        unfinished()
+        let linger = self.handle.core().linger();
+        let now = Instant::now();
+        if self.oldest.is_none_or(|oldest| oldest + linger > now) {
+            return;
+        }
+        self.hand_over_opened(now - linger);
     }
 
     /// Hands over all batches, full or not.
     pub fn hand_over(&mut self) {
-        unfinished()
+        if self.oldest.is_some() {
+            self.hand_over_opened(Instant::now());
+        }
+    }
+
+    fn hand_over_opened(&mut self, until: Instant) {
+        let memory = &self.handle.core().memory;
+        self.oldest = None;
+        for slot in self.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+            let Some(opened) = slot.filling.opened() else { continue };
+            if opened > until {
+                self.oldest = Some(self.oldest.map_or(opened, |oldest| oldest.min(opened)));
+            } else if let Some(batch) = slot.filling.close(memory, &mut self.compressor, &slot.partition) {
+                self.handle.hand_over(batch);
+            }
+        }
+    }
+
+    /// Forgets the records that have not been handed over, before their transaction is aborted.
+    pub fn discard(&mut self) {
+        let memory = &self.handle.core().memory;
+        self.oldest = None;
+        for slot in self.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+            slot.filling.discard(memory);
+        }
     }
 
     /// Hands over all batches and waits until everything this producer was given is written.
@@ -113,6 +286,13 @@ impl Appender {
     /// # Errors
     /// The first error of any record since the last flush.
     pub async fn flush(&mut self) -> Result<()> {
-        unfinished()
+        self.hand_over();
+        self.handle.flush().await
+    }
+}
+
+impl Drop for Appender {
+    fn drop(&mut self) {
+        self.hand_over();
     }
 }

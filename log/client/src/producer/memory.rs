@@ -7,6 +7,9 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+/// Who has waited goes on when this part of the budget is free.
+const WORTHWHILE: usize = 4;
+
 /// A budget of bytes with two ways to wait for room: a blocked thread and a future.
 pub(super) struct Memory {
     limit: usize,
@@ -55,9 +58,10 @@ impl Memory {
         }
     }
 
+    /// Whether it is worth going on: `bytes` fit, and so much else that the next batches will not be cut short.
     fn has_room(&self, bytes: usize) -> bool {
         let used = self.used();
-        used == 0 || used + bytes <= self.limit
+        used == 0 || used + bytes.max(self.limit / WORTHWHILE) <= self.limit
     }
 
     /// Blocks the thread until `bytes` would fit, at most until `deadline`; says whether they do.
@@ -131,9 +135,9 @@ mod tests {
         let memory = Memory::new(100);
         assert!(memory.take(100));
         let deadline = Instant::now() + Duration::from_secs(1);
-        let (waited, ()) = tokio::join!(memory.wait(10, deadline), async { memory.give_back(20) });
+        let (waited, ()) = tokio::join!(memory.wait(10, deadline), async { memory.give_back(30) });
         assert!(waited);
-        assert!(!memory.wait(30, deadline).await);
+        assert!(!memory.wait(40, deadline).await);
         assert!(Instant::now() >= deadline);
     }
 }

@@ -1,29 +1,47 @@
 //! Writing: records one by one, or many without a future for each; plain, idempotent or in transactions.
 
+mod accumulator;
 mod appender;
+mod batch;
+mod core;
 mod delivery;
+mod flush;
+mod handle;
+mod identity;
 mod memory;
 mod partitioner;
+mod queue;
 mod record;
+mod sender;
+mod transaction;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytestring::ByteString;
 use thalweg_protocol::TopicPartition;
+use thalweg_protocol::record::Header;
+use tokio::runtime;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 
+use self::accumulator::{Accumulator, Added, TopicBatches};
+use self::batch::RecordParts;
+use self::core::Core;
+use self::handle::Handle;
+use self::memory::Memory;
+use self::sender::{Message, Sender};
+use self::transaction::Transaction;
+use crate::clock::wall_clock_ms;
 use crate::cluster::Cluster;
-use crate::config::ProducerConfig;
+use crate::config::{Acks, ProducerConfig};
 use crate::consumer::{CommittedOffset, GroupMetadata};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use appender::{Appender, TopicSlot};
 pub use delivery::{Acknowledged, Delivery};
 pub use partitioner::{KeyHash, Partitioner};
 pub use record::ProducerRecord;
-
-fn unfinished() -> ! {
-    panic!("not built yet")
-}
 
 /// Writes records. Cloning it is cheap; clones are the same producer.
 ///
@@ -31,13 +49,9 @@ fn unfinished() -> ! {
 /// is waiting in the background as far as the runtime lives; [`Producer::flush`] waits for it.
 #[derive(Clone)]
 pub struct Producer {
-    shared: Arc<Shared>,
-}
-
-pub(crate) struct Shared {
-    cluster: Arc<Cluster>,
-    config: ProducerConfig,
+    handle: Handle,
     partitioner: Arc<dyn Partitioner>,
+    runtime: runtime::Handle,
 }
 
 impl Producer {
@@ -46,7 +60,24 @@ impl Producer {
         config: ProducerConfig,
         partitioner: Arc<dyn Partitioner>,
     ) -> Result<Self> {
-        Ok(Self { shared: Arc::new(Shared { cluster, config, partitioner }) })
+        check(&config)?;
+        let transaction = config
+            .transactional_id
+            .as_deref()
+            .map(|id| Transaction::new(&cluster, id, config.transaction_timeout_ms));
+        let linger = Duration::from_millis(config.linger_ms);
+        let core = Arc::new(Core {
+            memory: Memory::new(config.buffer_memory),
+            accumulator: Accumulator::new(config.compression, config.batch_size, linger),
+            transaction,
+            cluster,
+            config,
+        });
+        let (to_sender, inbox) = mpsc::unbounded_channel();
+        let sender = Sender::new(Arc::clone(&core), inbox, to_sender.downgrade());
+        let runtime = runtime::Handle::current();
+        runtime.spawn(sender.run());
+        Ok(Self { handle: Handle::new(core, to_sender), partitioner, runtime })
     }
 
     /// Puts a record into its partition's batch; waits only when the topic is new to this producer or the buffer is
@@ -56,8 +87,20 @@ impl Producer {
     /// By kind: `GiveUp` for a record that cannot be sent; `Abort` when the transaction has failed; `Retry` when there
     /// was no room within `max_block_ms`.
     pub async fn send(&self, record: ProducerRecord) -> Result<Delivery> {
-        let _ = (record, &self.shared);
-        unfinished()
+        let topic = self.topic(&record.topic).await?;
+        let sending = Sending::new(self, &topic, record)?;
+        let mut deadline = None;
+        loop {
+            match sending.attempt(self, &topic)? {
+                Ok(delivery) => return Ok(delivery),
+                Err(needed) => {
+                    let deadline = *deadline.get_or_insert_with(|| self.block_deadline());
+                    if !self.handle.core().memory.wait(needed, deadline).await {
+                        return Err(self.buffer_full());
+                    }
+                }
+            }
+        }
     }
 
     /// Sends a record and waits until it has been written.
@@ -73,14 +116,29 @@ impl Producer {
     /// # Errors
     /// As [`Producer::send`].
     pub fn send_blocking(&self, record: ProducerRecord) -> Result<Delivery> {
-        let _ = record;
-        unfinished()
+        let topic = match self.handle.core().accumulator.topic(&record.topic) {
+            Some(topic) => topic,
+            None => self.runtime.block_on(self.topic(&record.topic))?,
+        };
+        let sending = Sending::new(self, &topic, record)?;
+        let mut deadline = None;
+        loop {
+            match sending.attempt(self, &topic)? {
+                Ok(delivery) => return Ok(delivery),
+                Err(needed) => {
+                    let deadline = *deadline.get_or_insert_with(|| self.block_deadline());
+                    if !self.handle.core().memory.wait_blocking(needed, deadline) {
+                        return Err(self.buffer_full());
+                    }
+                }
+            }
+        }
     }
 
     /// The fast way for one thread: appends records to batches of its own, without a lock, an allocation or a future
     /// for each.
     pub fn appender(&self) -> Appender {
-        unfinished()
+        Appender::new(self.handle.clone(), Arc::clone(&self.partitioner))
     }
 
     /// Sends everything that waits, without its linger time, and waits until all of it is written.
@@ -88,7 +146,7 @@ impl Producer {
     /// # Errors
     /// The first error of any record since the last flush.
     pub async fn flush(&self) -> Result<()> {
-        unfinished()
+        self.handle.flush().await
     }
 
     /// How many partitions a topic has.
@@ -96,7 +154,7 @@ impl Producer {
     /// # Errors
     /// [`Error::UnknownTopic`](crate::Error::UnknownTopic), and whatever keeps the cluster from answering.
     pub async fn partition_count(&self, topic: &str) -> Result<i32> {
-        self.shared.cluster.partition_count(&ByteString::from(topic)).await
+        self.handle.core().cluster.partition_count(&ByteString::from(topic)).await
     }
 
     /// Takes over the transactional id: older producers of it are fenced, and a transaction that one of them left is
@@ -109,7 +167,8 @@ impl Producer {
     /// # Errors
     /// By kind: `Fenced`, `Retry`, or `GiveUp` ([`Error::Misuse`](crate::Error::Misuse) without a transactional id).
     pub async fn init_transactions(&self) -> Result<()> {
-        unfinished()
+        let identity = self.transaction("init_transactions")?.init().await?;
+        self.handle.tell(Message::Identity(identity))
     }
 
     /// Begins a transaction: everything sent until its end is part of it. Local; the broker learns of it with the first
@@ -118,7 +177,8 @@ impl Producer {
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) before `init_transactions` or within a transaction.
     pub fn begin_transaction(&self) -> Result<()> {
-        unfinished()
+        self.transaction("begin_transaction")?.begin()?;
+        self.handle.tell(Message::Begin)
     }
 
     /// Makes the offsets of a group part of the transaction.
@@ -131,8 +191,7 @@ impl Producer {
         offsets: &[(TopicPartition, CommittedOffset)],
         group: &GroupMetadata,
     ) -> Result<()> {
-        let _ = (offsets, group, &self.shared.config, &self.shared.partitioner);
-        unfinished()
+        self.transaction("send_offsets_to_transaction")?.send_offsets(offsets, group).await
     }
 
     /// Flushes and commits the transaction.
@@ -142,7 +201,18 @@ impl Producer {
     /// `Ambiguous` when the coordinator was asked to commit but its answer never came: only
     /// [`Producer::init_transactions`] leads on from there.
     pub async fn commit_transaction(&self) -> Result<()> {
-        unfinished()
+        let transaction = self.transaction("commit_transaction")?;
+        transaction.start_ending(true)?;
+        if let Err(error) = self.handle.flush().await {
+            return Err(transaction.fail(error));
+        }
+        if let Some(failure) = transaction.failure() {
+            return Err(failure);
+        }
+        match transaction.end(true, false).await? {
+            Some(identity) => self.handle.tell(Message::Identity(identity)),
+            None => Ok(()),
+        }
     }
 
     /// Drops what has not been sent and aborts the transaction.
@@ -151,7 +221,13 @@ impl Producer {
     /// By kind: `Fenced`; `Ambiguous` when the coordinator's answer never came (the transaction will be aborted by its
     /// timeout or by [`Producer::init_transactions`]).
     pub async fn abort_transaction(&self) -> Result<()> {
-        unfinished()
+        let transaction = self.transaction("abort_transaction")?;
+        transaction.start_ending(false)?;
+        self.handle.abandon().await?;
+        match transaction.end(false, true).await? {
+            Some(identity) => self.handle.tell(Message::Identity(identity)),
+            None => Ok(()),
+        }
     }
 
     /// Flushes, and aborts a transaction that is open.
@@ -159,6 +235,107 @@ impl Producer {
     /// # Errors
     /// The first error of any record since the last flush.
     pub async fn close(self) -> Result<()> {
-        unfinished()
+        let flushed = self.handle.flush().await;
+        if self.handle.core().transaction.as_ref().is_some_and(Transaction::is_open) {
+            self.abort_transaction().await?;
+        }
+        flushed
     }
+
+    fn transaction(&self, operation: &'static str) -> Result<&Transaction> {
+        let advice = "the producer has no transactional_id in its configuration";
+        self.handle.core().transaction.as_ref().ok_or(Error::Misuse { operation, advice })
+    }
+
+    async fn topic(&self, name: &ByteString) -> Result<Arc<TopicBatches>> {
+        let core = self.handle.core();
+        if let Some(topic) = core.accumulator.topic(name) {
+            return Ok(topic);
+        }
+        let partitions = core.cluster.partition_count(name).await?;
+        Ok(core.accumulator.add_topic(name, partitions, core.cluster.random(partitions as usize) as i32))
+    }
+
+    fn block_deadline(&self) -> Instant {
+        Instant::now() + Duration::from_millis(self.handle.core().config.max_block_ms)
+    }
+
+    fn buffer_full(&self) -> Error {
+        Error::BufferFull { limit: self.handle.core().memory.limit() }
+    }
+}
+
+/// A record on its way into a batch.
+struct Sending {
+    record: ProducerRecord,
+    partition: i32,
+    timestamp: i64,
+}
+
+impl Sending {
+    /// Chooses the record's partition and timestamp.
+    fn new(producer: &Producer, topic: &TopicBatches, record: ProducerRecord) -> Result<Self> {
+        let core = producer.handle.core();
+        core.check_open()?;
+        let value = record.value.as_deref().unwrap_or_default();
+        let size = value.len() + record.key.as_ref().map_or(0, |key| key.len());
+        let limit = core.config.max_request_size;
+        if size > limit {
+            let topic = record.topic;
+            return Err(Error::RecordTooLarge { topic, size, limit, setting: "max_request_size" });
+        }
+        let count = topic.partition_count();
+        let chosen = record
+            .partition
+            .or_else(|| producer.partitioner.partition(&record.topic, record.key.as_deref(), value, count));
+        let draw = || core.cluster.random(count as usize) as i32;
+        let partition =
+            chosen.unwrap_or_else(|| topic.sticky().partition(size, core.config.batch_size, draw));
+        let timestamp = record.timestamp.unwrap_or_else(wall_clock_ms);
+        Ok(Self { record, partition, timestamp })
+    }
+
+    /// Puts the record into its batch, or says how many bytes there is no room for.
+    fn attempt(&self, producer: &Producer, topic: &TopicBatches) -> Result<Result<Delivery, usize>> {
+        let core = producer.handle.core();
+        let headers: Vec<Header<'_>> =
+            self.record.headers.iter().map(|(name, value)| Header::new(name, value.as_deref())).collect();
+        let parts = RecordParts {
+            timestamp: self.timestamp,
+            key: self.record.key.as_deref(),
+            value: self.record.value.as_deref(),
+            headers: &headers,
+        };
+        let hand_over = |batch| producer.handle.hand_over(batch);
+        match core.accumulator.add(topic, self.partition, &core.memory, parts, hand_over)? {
+            Added::Yes { delivery, is_first } => {
+                if is_first {
+                    producer.handle.tell(Message::Opened)?;
+                }
+                Ok(Ok(delivery))
+            }
+            Added::NoRoom { needed } => {
+                // What fills may be all that takes the room.
+                producer.handle.hand_over_accumulated();
+                Ok(Err(needed))
+            }
+        }
+    }
+}
+
+fn check(config: &ProducerConfig) -> Result<()> {
+    let wrong = |setting, reason: &str| Err(Error::Config { setting, reason: reason.to_owned() });
+    if config.transactional_id.is_some() && config.acks != Acks::All {
+        return wrong("acks", "a transactional producer needs acks = all");
+    }
+    if config.max_in_flight == 0 {
+        return wrong("max_in_flight", "at least one request must be in flight");
+    }
+    if config.is_idempotent() && config.max_in_flight > queue::MAX_IN_FLIGHT {
+        return wrong("max_in_flight", "an idempotent producer may have five requests in flight at most");
+    }
+    if config.batch_size == 0 || config.batch_size > config.max_request_size {
+        return wrong("batch_size", "it must be above 0 and not above max_request_size");
+    }
+    Ok(())
 }
