@@ -12,6 +12,8 @@ pub struct LocalConfig {
     pub snapshot_after_bytes: u64,
     /// Proposals that may wait for the log. Default 10,000; beyond that they are refused, not queued.
     pub max_waiting_proposals: usize,
+    /// Bytes that the proposals that wait may have in all. Default 32 MiB.
+    pub max_waiting_bytes: usize,
     /// Bytes that one command may have in the log. Default 8 MiB: a manual assignment of 10,000 partitions takes less
     /// than 1 MiB.
     pub max_command_bytes: usize,
@@ -19,6 +21,11 @@ pub struct LocalConfig {
 
 impl Default for LocalConfig {
     fn default() -> Self {
-        Self { snapshot_after_bytes: 4 << 20, max_waiting_proposals: 10_000, max_command_bytes: 8 << 20 }
+        Self {
+            snapshot_after_bytes: 4 << 20,
+            max_waiting_proposals: 10_000,
+            max_waiting_bytes: 32 << 20,
+            max_command_bytes: 8 << 20,
+        }
     }
 }

@@ -60,10 +60,10 @@ pub enum ProposeError {
     #[error("it is not known whether the change took effect")]
     UnknownOutcome,
     /// Too many proposals wait.
-    #[error("{limit} changes of the metadata are waiting already")]
+    #[error("{waiting} changes of the metadata are waiting already")]
     Overloaded {
-        /// How many may wait.
-        limit: usize,
+        /// How many wait.
+        waiting: usize,
     },
     /// The command does not fit the log.
     #[error("the change has {bytes} bytes, and may have {limit} at most")]

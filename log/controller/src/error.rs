@@ -1,7 +1,7 @@
 //! Why the metadata cannot be opened.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thalweg_protocol::Uuid;
 
@@ -71,4 +71,10 @@ pub enum Error {
         /// The offset of the first one that is there again.
         until: i64,
     },
+}
+
+impl Error {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), source }
+    }
 }

@@ -8,6 +8,7 @@ use thalweg_protocol::{NodeId, Offset, ProducerId, Uuid};
 
 use crate::node::Node;
 use crate::shared_map::SharedMap;
+use crate::snapshot::{self, SnapshotError};
 use crate::topic::{Partition, Topic};
 
 /// The version of the rules by which this binary applies commands.
@@ -140,6 +141,16 @@ impl ClusterState {
             }
         }
         changes
+    }
+
+    /// The whole state as bytes, for [`from_snapshot`](Self::from_snapshot). Equal states give equal bytes.
+    pub fn to_snapshot(&self) -> Vec<u8> {
+        snapshot::encode(self)
+    }
+
+    /// Reads what [`to_snapshot`](Self::to_snapshot) has written, in this version or an older one.
+    pub fn from_snapshot(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        snapshot::decode(bytes)
     }
 
     /// Puts a topic in the place of the one that had its name and id, or adds it.

@@ -7,7 +7,6 @@ use thalweg_protocol::Offset;
 
 use crate::apply::apply;
 use crate::command::{Command, Response};
-use crate::snapshot::{self, SnapshotError};
 use crate::state::ClusterState;
 
 /// The state that a driver applies commands to and everyone reads.
@@ -70,18 +69,11 @@ impl StateMachine {
         responses
     }
 
-    /// The whole state as bytes, for [`install`](Self::install).
-    pub fn snapshot(&self) -> Vec<u8> {
-        snapshot::encode(&self.state())
-    }
-
     /// Puts the state of a snapshot in the place of this one.
-    pub fn install(&self, bytes: &[u8]) -> Result<(), SnapshotError> {
-        let state = snapshot::decode(bytes)?;
+    pub fn install(&self, state: ClusterState) {
         let mut observers = lock(&self.observers);
         let old = self.published.load_full();
         self.publish(&mut observers, &old, state);
-        Ok(())
     }
 
     /// Has `observer` called after each change, with the states before and after it, in order and without gaps, on the thread that

@@ -1,0 +1,161 @@
+//! The log that is being appended to.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thalweg_protocol::{Offset, Uuid};
+
+use super::disk::{Disk, DiskFile};
+use super::frame::{self, Header};
+use super::names;
+
+/// The log that is being appended to.
+pub(super) struct LogFile {
+    path: PathBuf,
+    file: Box<dyn DiskFile>,
+    /// Bytes in the file; a command that was being written when the disk was full has been taken back.
+    length: u64,
+    /// Bytes that have been synced.
+    synced: u64,
+    /// What the last mark says of that.
+    marked: u64,
+    /// The offset of the first command.
+    first: Offset,
+    /// The offset that the next command gets.
+    next: Offset,
+}
+
+/// Where a log ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tail {
+    /// Bytes of it that count.
+    pub(super) length: u64,
+    /// Bytes behind them that a crash has left.
+    pub(super) torn: u64,
+    /// The offset of the first command.
+    pub(super) first: Offset,
+    /// The offset after the last one.
+    pub(super) next: Offset,
+}
+
+/// Why nothing was appended.
+#[derive(Debug)]
+pub(super) enum AppendError {
+    /// There is no space, and the file is as it was.
+    Full,
+    /// What the file holds now is not known.
+    Failed(io::Error),
+}
+
+impl LogFile {
+    /// Makes a log that begins with the command at `first`.
+    pub(super) fn create(disk: &dyn Disk, dir: &Path, cluster_id: Uuid, first: Offset) -> io::Result<Self> {
+        let path = dir.join(names::of(first, names::LOG));
+        let header = Header { cluster_id, first }.encode();
+        write_whole(disk, &path, &header)?;
+        let length = header.len() as u64;
+        let file = disk.append(&path)?;
+        Ok(Self { path, file, length, synced: length, marked: length, first, next: first })
+    }
+
+    /// Opens a log of which `length` bytes count, cuts off the rest if there is any, and makes them durable.
+    pub(super) fn open(disk: &dyn Disk, path: &Path, tail: Tail) -> io::Result<Self> {
+        let Tail { length, torn, first, next } = tail;
+        let mut file = disk.append(path)?;
+        if torn > 0 {
+            file.truncate(length)?;
+        }
+        file.sync()?;
+        Ok(Self { path: path.to_owned(), file, length, synced: length, marked: 0, first, next })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether there is no command in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.next == self.first
+    }
+
+    /// The offset that the next command gets.
+    pub(super) fn next(&self) -> Offset {
+        self.next
+    }
+
+    /// Writes commands, all or none of them.
+    pub(super) fn append<'a>(&mut self, commands: impl Iterator<Item = &'a [u8]>) -> Result<(), AppendError> {
+        let mut frames = Vec::new();
+        let mut next = self.next;
+        for command in commands {
+            frame::write_command(&mut frames, next, self.synced, command);
+            next = next.plus(1);
+        }
+        self.write(&frames)?;
+        self.next = next;
+        Ok(())
+    }
+
+    /// Writes how far the log is synced, if that has not been written.
+    pub(super) fn mark(&mut self) -> Result<(), AppendError> {
+        if self.marked == self.synced {
+            return Ok(());
+        }
+        let mut mark = Vec::new();
+        frame::write_mark(&mut mark, self.next, self.synced);
+        self.write(&mark)?;
+        self.marked = self.synced;
+        Ok(())
+    }
+
+    /// Makes durable what was written. After an error it is not known what is.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()?;
+        self.synced = self.length;
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), AppendError> {
+        match self.file.write(bytes) {
+            Ok(()) => {
+                self.length += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) if is_full(&error) => {
+                self.file.truncate(self.length).map_err(AppendError::Failed)?;
+                Err(AppendError::Full)
+            }
+            Err(error) => Err(AppendError::Failed(error)),
+        }
+    }
+}
+
+/// Writes a file that is there wholly or not at all, whatever happens.
+pub(super) fn write_whole(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(names::TEMPORARY);
+    let temporary = PathBuf::from(temporary);
+    let written = disk.create(&temporary).and_then(|mut file| {
+        file.write(bytes)?;
+        file.sync()
+    });
+    if let Err(error) = written {
+        // The space is needed more elsewhere. If this fails too, the file is removed when the log is opened.
+        let _ = disk.remove(&temporary);
+        return Err(error);
+    }
+    disk.rename(&temporary, path)?;
+    disk.sync_dir(path.parent().expect("the path was made by joining a name to a directory"))
+}
+
+/// Whether writing will work again when there is space.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}

@@ -1,0 +1,155 @@
+//! The thread that writes the log and applies what is in it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::disk::Disk;
+use super::log_file::{self, AppendError, LogFile};
+use super::names;
+use super::queue::{Queue, Waiting};
+use crate::config::LocalConfig;
+use crate::driver::ProposeError;
+use crate::state_machine::{Entry, StateMachine};
+
+/// Writes the log, one round after the other: all that waits is written, synced once, applied and answered, while the next
+/// round collects.
+pub(super) struct Worker {
+    pub(super) queue: Arc<Queue>,
+    pub(super) machine: Arc<StateMachine>,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) dir: PathBuf,
+    pub(super) config: LocalConfig,
+    pub(super) log: LogFile,
+    /// Bytes of the last snapshot.
+    pub(super) snapshot_bytes: u64,
+    /// The log's length at which a snapshot was last tried in vain.
+    pub(super) failed_at: u64,
+}
+
+/// The log cannot be written any more.
+struct Offline(String);
+
+impl Worker {
+    pub(super) fn run(mut self) {
+        let reason = "the thread that writes it has failed".to_owned();
+        let mut fall = Fall { queue: Arc::clone(&self.queue), reason };
+        if let Err(Offline(reason)) = self.rounds() {
+            tracing::error!(log = %self.log.path().display(), reason, "the metadata log goes offline");
+            fall.reason = reason;
+        }
+    }
+
+    fn rounds(&mut self) -> Result<(), Offline> {
+        self.mark()?;
+        while let Some(round) = self.queue.take() {
+            self.carry_out(round)?;
+            if self.queue.is_empty() {
+                self.mark()?;
+            }
+            self.snapshot_if_due()?;
+        }
+        self.log.sync().map_err(|error| self.offline("synced", &error))
+    }
+
+    fn carry_out(&mut self, round: Vec<Waiting>) -> Result<(), Offline> {
+        let first = self.log.next();
+        let full = match self.log.append(round.iter().filter_map(|waiting| waiting.encoded.as_deref())) {
+            Ok(()) => false,
+            Err(AppendError::Full) => true,
+            Err(AppendError::Failed(error)) => return Err(self.give_up(round, "written", &error)),
+        };
+        if self.log.next() != first
+            && let Err(error) = self.log.sync()
+        {
+            return Err(self.give_up(round, "synced", &error));
+        }
+        let mut next = first;
+        let (mut entries, mut answers) = (Vec::with_capacity(round.len()), Vec::with_capacity(round.len()));
+        for Waiting { command, encoded, done } in round {
+            let offset = encoded.map(|_| next);
+            if offset.is_some() && full {
+                done.answer(Err(ProposeError::StorageFull { dir: self.dir.clone() }));
+                continue;
+            }
+            next = next.plus(i64::from(offset.is_some()));
+            entries.push(Entry { offset, command });
+            answers.push(done);
+        }
+        let responses = self.machine.apply(&entries);
+        for (done, response) in answers.into_iter().zip(responses) {
+            done.answer(Ok(response));
+        }
+        Ok(())
+    }
+
+    /// Says how far the log is synced, which matters when the next command is long in coming. A full disk can do without.
+    fn mark(&mut self) -> Result<(), Offline> {
+        match self.log.mark() {
+            Ok(()) | Err(AppendError::Full) => Ok(()),
+            Err(AppendError::Failed(error)) => Err(self.offline("written", &error)),
+        }
+    }
+
+    /// Begins a new log after a snapshot when this one is long. If there is no space for that, the log grows on.
+    fn snapshot_if_due(&mut self) -> Result<(), Offline> {
+        let limit = self.config.snapshot_after_bytes.max(self.snapshot_bytes);
+        if self.log.is_empty() || self.log.length() <= self.failed_at + limit {
+            return Ok(());
+        }
+        match self.snapshot() {
+            Ok(()) => Ok(()),
+            Err(error) if log_file::is_full(&error) => {
+                tracing::warn!(dir = %self.dir.display(), %error, "no space for a snapshot of the metadata");
+                self.failed_at = self.log.length();
+                Ok(())
+            }
+            Err(error) => Err(self.offline("replaced by a snapshot", &error)),
+        }
+    }
+
+    fn snapshot(&mut self) -> std::io::Result<()> {
+        let next = self.log.next();
+        let state = self.machine.state();
+        assert_eq!(state.offset().plus(1), next, "everything in the log is applied");
+        let bytes = state.to_snapshot();
+        let old_log = self.log.path().to_owned();
+        log_file::write_whole(&*self.disk, &self.dir.join(names::of(next, names::SNAPSHOT)), &bytes)?;
+        self.log = LogFile::create(&*self.disk, &self.dir, state.cluster_id(), next)?;
+        self.snapshot_bytes = bytes.len() as u64;
+        self.failed_at = 0;
+        let names = self.disk.list(&self.dir)?;
+        let older = |name: &&String| {
+            let offset = names::parse(name, names::SNAPSHOT).or_else(|| names::parse(name, names::LOG));
+            offset.is_some_and(|offset| offset < next)
+        };
+        for name in names.iter().filter(older) {
+            self.disk.remove(&self.dir.join(name))?;
+        }
+        tracing::debug!(log = %old_log.display(), bytes = bytes.len(), "the metadata log begins anew after a snapshot");
+        Ok(())
+    }
+
+    /// Whether the commands of this round are in the log will be known when it is opened anew.
+    fn give_up(&self, round: Vec<Waiting>, what: &str, error: &std::io::Error) -> Offline {
+        for waiting in round {
+            waiting.done.answer(Err(ProposeError::UnknownOutcome));
+        }
+        self.offline(what, error)
+    }
+
+    fn offline(&self, what: &str, error: &std::io::Error) -> Offline {
+        Offline(format!("{} could not be {what}: {error}", self.log.path().display()))
+    }
+}
+
+/// Sees to it that nobody waits for a thread that has ended, however it has.
+struct Fall {
+    queue: Arc<Queue>,
+    reason: String,
+}
+
+impl Drop for Fall {
+    fn drop(&mut self) {
+        self.queue.go_offline(std::mem::take(&mut self.reason));
+    }
+}

@@ -1,0 +1,348 @@
+//! What is not accepted, and why, one row each.
+
+use std::collections::BTreeMap;
+
+use thalweg_controller::{
+    AllocateProducerIds, AlterTopicConfigs, AssignmentFault, ChangeIsr, ClusterState, Command, ConfigChange,
+    ConfigOp, CreatePartitions, CreateTopics, DeleteTopics, ElectLeaders, ElectionKind, FenceNode, IsrChange,
+    IsrFault, ManualPartition, MorePartitions, NewTopic, NodeEpoch, PartitionEpoch, PartitionRef,
+    RegisterNode, Rejection, Response, TopicConfigChange, TopicNameFault, TopicRef, UnregisterNode, apply,
+    limits,
+};
+use thalweg_protocol::{LeaderEpoch, NodeId, Offset, Uuid};
+
+use crate::steps::{CLUSTER, create, manual, new_topic, register, same_content, topic_id};
+
+/// Nodes 1 to 3, of which 3 is fenced; the topic `a.b` (id 2) with two partitions on 1 and 2.
+fn state() -> ClusterState {
+    let mut state = ClusterState::new(CLUSTER);
+    let topic = NewTopic { assignment: manual(&[vec![1, 2], vec![2, 1]]), ..new_topic("a.b", 2) };
+    let fence = FenceNode { node: NodeId(3), epoch: NodeEpoch(2), fenced: true };
+    let commands: [Command; 5] =
+        [register(1).into(), register(2).into(), register(3).into(), fence.into(), create(topic).into()];
+    for command in commands {
+        run(&mut state, command);
+    }
+    assert_eq!(state.partition_count(), 2);
+    state
+}
+
+fn run(state: &mut ClusterState, command: impl Into<Command>) -> Response {
+    let offset = Offset(state.offset().0 + 1);
+    apply(state, offset, &command.into())
+}
+
+/// The rejections in a response, in order; `None` for what was accepted.
+fn rejections(response: Response) -> Vec<Option<Rejection>> {
+    match response {
+        Response::CreateTopics(results)
+        | Response::DeleteTopics(results)
+        | Response::CreatePartitions(results)
+        | Response::AlterTopicConfigs(results) => results.into_iter().map(Result::err).collect(),
+        Response::ChangeIsr(results) | Response::ElectLeaders(results) => {
+            results.into_iter().map(Result::err).collect()
+        }
+        Response::RegisterNode(result) | Response::UnregisterNode(result) | Response::FenceNode(result) => {
+            vec![result.err()]
+        }
+        Response::AllocateProducerIds(result) => vec![result.err()],
+    }
+}
+
+/// The command is rejected for this reason, and nothing has changed.
+fn check(command: impl Into<Command>, expected: Rejection) {
+    let mut state = state();
+    let before = state.clone();
+    let command = command.into();
+    let response = run(&mut state, command.clone());
+    assert_eq!(rejections(response), [Some(expected)], "{command:?}");
+    assert!(same_content(&before, &state), "{command:?} changed something");
+}
+
+fn topic(partitions: i32, replication_factor: i16) -> NewTopic {
+    NewTopic { partitions, replication_factor, ..new_topic("flights", 5) }
+}
+
+fn by_hand(assignment: Vec<ManualPartition>) -> NewTopic {
+    NewTopic { assignment, ..new_topic("flights", 5) }
+}
+
+fn ids(nodes: &[i32]) -> Vec<NodeId> {
+    nodes.iter().copied().map(NodeId).collect()
+}
+
+#[test]
+fn names_and_ids_of_topics() {
+    let name = |name: &str, reason| {
+        let expected = Rejection::InvalidTopicName { name: name.into(), reason };
+        check(create(new_topic(name, 5)), expected);
+    };
+    name("", TopicNameFault::Empty);
+    name("..", TopicNameFault::Dots);
+    name("a/b", TopicNameFault::Character);
+    name(&"x".repeat(250), TopicNameFault::TooLong { length: 250 });
+    check(create(new_topic("a.b", 5)), Rejection::TopicAlreadyExists { name: "a.b".into() });
+    check(
+        create(new_topic("a_b", 5)),
+        Rejection::TopicNameCollides { name: "a_b".into(), existing: "a.b".into() },
+    );
+    for id in [0, 1, 2] {
+        check(create(new_topic("flights", id)), Rejection::UnusableTopicId { id: topic_id(id) });
+    }
+}
+
+#[test]
+fn names_no_longer_collide_when_the_other_is_gone() {
+    let mut state = state();
+    run(&mut state, DeleteTopics { topics: vec![TopicRef::Id(topic_id(2))] });
+    assert_eq!(rejections(run(&mut state, create(new_topic("a_b", 2)))), [None]);
+    let collides = Rejection::TopicNameCollides { name: "a.b".into(), existing: "a_b".into() };
+    assert_eq!(rejections(run(&mut state, create(new_topic("a.b", 3)))), [Some(collides)]);
+}
+
+#[test]
+fn counts_of_partitions_and_replicas() {
+    for count in [0, -2, i32::MIN] {
+        check(create(topic(count, 1)), Rejection::InvalidPartitionCount { count });
+    }
+    for factor in [0, -2, i16::MIN] {
+        check(create(topic(1, factor)), Rejection::InvalidReplicationFactor { factor });
+    }
+    check(create(topic(1, 3)), Rejection::NotEnoughNodes { factor: 3, available: 2 });
+    check(create(topic(10_001, 1)), Rejection::TooManyPartitionsInRequest);
+    check(create(topic(i32::MAX, 1)), Rejection::TooManyPartitionsInRequest);
+
+    let mut empty = ClusterState::new(CLUSTER);
+    let none = Rejection::NotEnoughNodes { factor: 1, available: 0 };
+    assert_eq!(rejections(run(&mut empty, create(topic(-1, -1)))), [Some(none)]);
+}
+
+#[test]
+fn the_limit_of_partitions_holds_for_a_whole_request_and_for_the_cluster() {
+    let mut state = state();
+    let topics = [(4_000, 5), (6_000, 6), (1, 7)];
+    let topic = |(partitions, id): (i32, u8)| NewTopic { partitions, ..new_topic(&format!("t{id}"), id) };
+    let request = CreateTopics { topics: topics.map(topic).to_vec(), validate_only: false };
+    let too_many = Some(Rejection::TooManyPartitionsInRequest);
+    assert_eq!(rejections(run(&mut state, request)), [None, None, too_many]);
+
+    for index in 0..98_u8 {
+        let mut topic = topic((10_000, 100));
+        topic.name = format!("u{index}").into();
+        topic.id.0[0] = index + 1;
+        assert_eq!(rejections(run(&mut state, create(topic))), [None]);
+    }
+    assert_eq!(state.partition_count(), limits::MAX_PARTITIONS - 9_998);
+    let over = Rejection::TooManyPartitions { count: limits::MAX_PARTITIONS + 1 };
+    assert_eq!(rejections(run(&mut state, create(topic((9_999, 8))))), [Some(over)]);
+    assert_eq!(rejections(run(&mut state, create(topic((9_998, 8))))), [None]);
+}
+
+#[test]
+fn assignments_by_hand() {
+    let fault = |assignment: Vec<ManualPartition>, partition, reason| {
+        check(create(by_hand(assignment)), Rejection::InvalidReplicaAssignment { partition, reason });
+    };
+    fault(manual(&[vec![1], vec![]]), 1, AssignmentFault::Empty);
+    fault(manual(&[vec![1, 1]]), 0, AssignmentFault::Repeated { node: NodeId(1) });
+    fault(manual(&[vec![1], vec![4]]), 1, AssignmentFault::UnknownNode { node: NodeId(4) });
+    fault(manual(&[vec![1, 2], vec![1]]), 1, AssignmentFault::Uneven { found: 1, expected: 2 });
+    fault(manual(&[vec![3]]), 0, AssignmentFault::AllFenced);
+    let numbered = |partition| ManualPartition { partition, replicas: ids(&[1]) };
+    fault(vec![numbered(1)], 1, AssignmentFault::NotConsecutive { first: 0 });
+    fault(vec![numbered(0), numbered(0)], 0, AssignmentFault::NotConsecutive { first: 0 });
+    fault(vec![numbered(0), numbered(2)], 2, AssignmentFault::NotConsecutive { first: 0 });
+    fault(vec![numbered(-1), numbered(0)], -1, AssignmentFault::NotConsecutive { first: 0 });
+    for (partitions, replication_factor) in [(1, -1), (-1, 1)] {
+        let topic = NewTopic { partitions, replication_factor, ..by_hand(manual(&[vec![1]])) };
+        check(create(topic), Rejection::CountsBesideAssignment);
+    }
+}
+
+#[test]
+fn a_fenced_replica_is_not_in_sync_at_first() {
+    let mut state = state();
+    assert_eq!(rejections(run(&mut state, create(by_hand(manual(&[vec![3, 2, 1]]))))), [None]);
+    let partition = state.partition("flights", 0).expect("it was created");
+    assert_eq!((&partition.isr, partition.leader), (&ids(&[2, 1]), NodeId(2)));
+}
+
+#[test]
+fn what_is_named_twice_is_refused_twice() {
+    let mut state = state();
+    let topics = vec![new_topic("x", 5), new_topic("y", 6), new_topic("x", 7)];
+    let twice = |topic: &str| Some(Rejection::DuplicateTopic { topic: topic.into() });
+    let response = run(&mut state, CreateTopics { topics, validate_only: false });
+    assert_eq!(rejections(response), [twice("x"), None, twice("x")]);
+    let topics = ["y", "a.b"].map(|name| TopicRef::Name(name.into())).into_iter();
+    let topics = topics.chain([TopicRef::Id(topic_id(2))]).collect();
+    assert_eq!(rejections(run(&mut state, DeleteTopics { topics })), [None, twice("a.b"), twice("a.b")]);
+}
+
+#[test]
+fn topics_and_partitions_that_are_not_there() {
+    let (name, id) = (|| "flights".into(), topic_id(9));
+    let unknown = || Rejection::UnknownTopic { name: name() };
+    check(DeleteTopics { topics: vec![TopicRef::Name(name())] }, unknown());
+    check(DeleteTopics { topics: vec![TopicRef::Id(id)] }, Rejection::UnknownTopicId { id });
+    let more = MorePartitions { name: name(), count: 4, assignment: vec![] };
+    check(CreatePartitions { topics: vec![more], validate_only: false }, unknown());
+    let change = TopicConfigChange { name: name(), replace: false, ops: vec![] };
+    check(AlterTopicConfigs { topics: vec![change], validate_only: false }, unknown());
+    let elect = |topic: &str, partition| ElectLeaders {
+        kind: ElectionKind::Preferred,
+        partitions: vec![PartitionRef { topic: topic.into(), partition }],
+    };
+    check(elect("flights", 0), unknown());
+    for partition in [2, -1] {
+        check(elect("a.b", partition), Rejection::UnknownPartition { topic: "a.b".into(), partition });
+    }
+    check(elect("a.b", 0), Rejection::ElectionNotNeeded { leader: NodeId(1) });
+}
+
+#[test]
+fn partitions_to_add() {
+    let more = |count, assignment: Vec<Vec<NodeId>>| CreatePartitions {
+        topics: vec![MorePartitions { name: "a.b".into(), count, assignment }],
+        validate_only: false,
+    };
+    check(more(0, vec![]), Rejection::InvalidPartitionCount { count: 0 });
+    for count in [1, 2] {
+        let topic = "a.b".into();
+        check(more(count, vec![]), Rejection::NotMorePartitions { topic, current: 2, count });
+    }
+    check(more(i32::MAX, vec![]), Rejection::TooManyPartitionsInRequest);
+    let fault = |assignment, partition, reason| {
+        check(more(4, assignment), Rejection::InvalidReplicaAssignment { partition, reason });
+    };
+    fault(vec![ids(&[1, 2])], 2, AssignmentFault::Count { found: 1, expected: 2 });
+    fault(vec![ids(&[1, 2]), ids(&[1])], 3, AssignmentFault::Uneven { found: 1, expected: 2 });
+    fault(vec![ids(&[1, 2]), ids(&[1, 9])], 3, AssignmentFault::UnknownNode { node: NodeId(9) });
+}
+
+#[test]
+fn configs() {
+    let alter = |ops: &[(&str, ConfigChange)]| AlterTopicConfigs {
+        topics: vec![TopicConfigChange {
+            name: "a.b".into(),
+            replace: false,
+            ops: ops
+                .iter()
+                .map(|(key, change)| ConfigOp { key: (*key).into(), change: change.clone() })
+                .collect(),
+        }],
+        validate_only: false,
+    };
+    let set = |value: &str| ConfigChange::Set(value.into());
+    let invalid =
+        |key: &str, reason: &str| Rejection::InvalidConfig { key: key.into(), reason: reason.into() };
+    let topic = |key: &str, value: &str| NewTopic {
+        configs: BTreeMap::from([(key.into(), value.into())]),
+        ..new_topic("flights", 5)
+    };
+    let negative = invalid("retention.ms", "-2 is less than -1");
+    check(create(topic("retention.ms", "-2")), negative.clone());
+    check(alter(&[("retention.ms", set("-2"))]), negative);
+    check(
+        alter(&[("segment.ms", set("5")), ("nonsense", set("1"))]),
+        invalid("nonsense", "topics have no such config"),
+    );
+    check(alter(&[("nonsense", ConfigChange::Delete)]), invalid("nonsense", "topics have no such config"));
+    let no_list = "it is not a list: it can be set and deleted, not appended to or subtracted from";
+    check(alter(&[("retention.ms", ConfigChange::Append("1".into()))]), invalid("retention.ms", no_list));
+    check(alter(&[("retention.ms", ConfigChange::Subtract("1".into()))]), invalid("retention.ms", no_list));
+    check(
+        alter(&[("segment.ms", set("5")), ("segment.ms", ConfigChange::Delete)]),
+        Rejection::DuplicateConfig { key: "segment.ms".into() },
+    );
+}
+
+#[test]
+fn configs_are_set_appended_subtracted_deleted_and_replaced() {
+    let mut state = state();
+    let mut alter = |replace, key: &str, change: ConfigChange| {
+        let ops = vec![ConfigOp { key: key.into(), change }];
+        let topics = vec![TopicConfigChange { name: "a.b".into(), replace, ops }];
+        let response = run(&mut state, AlterTopicConfigs { topics, validate_only: false });
+        assert_eq!(rejections(response), [None]);
+        let topic = state.topic("a.b").expect("it is there");
+        (topic.overrides.clone(), topic.config.cleanup_policy, topic.config.retention_ms)
+    };
+    let policy = |delete, compact| thalweg_controller::CleanupPolicy { delete, compact };
+    let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+    let week = 604_800_000;
+    let key = "cleanup.policy";
+    assert_eq!(
+        alter(false, key, ConfigChange::Append("compact,delete".into())),
+        (map(&[(key, "delete,compact")]), policy(true, true), week)
+    );
+    assert_eq!(
+        alter(false, key, ConfigChange::Subtract("delete".into())),
+        (map(&[(key, "compact")]), policy(false, true), week)
+    );
+    assert_eq!(
+        alter(false, "retention.ms", ConfigChange::Set("-1".into())),
+        (map(&[(key, "compact"), ("retention.ms", "-1")]), policy(false, true), -1)
+    );
+    assert_eq!(
+        alter(false, key, ConfigChange::Delete),
+        (map(&[("retention.ms", "-1")]), policy(true, false), -1)
+    );
+    assert_eq!(
+        alter(true, key, ConfigChange::Set("compact".into())),
+        (map(&[(key, "compact")]), policy(false, true), week)
+    );
+}
+
+#[test]
+fn nodes() {
+    check(register(-1), Rejection::InvalidNodeId { node: NodeId(-1) });
+    let wiped = RegisterNode { uuid: Uuid([8; 16]), ..register(1) };
+    check(wiped, Rejection::NodeIdTaken { node: NodeId(1), owner: Uuid([7; 16]) });
+    check(UnregisterNode { node: NodeId(4) }, Rejection::UnknownNode { node: NodeId(4) });
+    check(
+        UnregisterNode { node: NodeId(2) },
+        Rejection::NodeHoldsReplicas { node: NodeId(2), partitions: 2 },
+    );
+    let stale = Rejection::StaleNodeEpoch { node: NodeId(2), epoch: NodeEpoch(0), current: NodeEpoch(1) };
+    let (node, epoch) = (NodeId(2), NodeEpoch(0));
+    check(FenceNode { node, epoch, fenced: true }, stale.clone());
+    check(AllocateProducerIds { node, epoch }, stale.clone());
+    check(ChangeIsr { node, epoch, partitions: vec![isr_change(2, 0, &[1])] }, stale);
+    let unknown = Rejection::UnknownNode { node: NodeId(4) };
+    check(AllocateProducerIds { node: NodeId(4), epoch: NodeEpoch(0) }, unknown);
+}
+
+fn isr_change(topic: u8, partition: i32, isr: &[i32]) -> IsrChange {
+    IsrChange {
+        topic: topic_id(topic),
+        partition,
+        leader_epoch: LeaderEpoch(0),
+        partition_epoch: PartitionEpoch(0),
+        isr: ids(isr),
+    }
+}
+
+#[test]
+fn changes_of_the_isr() {
+    let isr =
+        |change: IsrChange| ChangeIsr { node: NodeId(1), epoch: NodeEpoch(0), partitions: vec![change] };
+    check(isr(isr_change(9, 0, &[1])), Rejection::UnknownTopicId { id: topic_id(9) });
+    check(isr(isr_change(2, 2, &[1])), Rejection::UnknownPartition { topic: "a.b".into(), partition: 2 });
+    check(isr(isr_change(2, 1, &[1])), Rejection::NotLeader { node: NodeId(1), leader: NodeId(2) });
+    let reason = IsrFault::WithoutLeader;
+    check(isr(isr_change(2, 0, &[2])), Rejection::InvalidIsr { reason });
+}
+
+#[test]
+fn a_node_that_starts_again_leads_in_a_new_epoch_and_its_old_registration_is_worth_nothing() {
+    let mut state = state();
+    let before = state.partition("a.b", 0).expect("it is there").leader_epoch;
+    assert_eq!(rejections(run(&mut state, register(1))), [None]);
+    let partition = state.partition("a.b", 0).expect("it is there");
+    assert_eq!((partition.leader, partition.leader_epoch.0), (NodeId(1), before.0 + 1));
+    assert_eq!(state.partition("a.b", 1).expect("it is there").leader_epoch, before);
+    let old = AllocateProducerIds { node: NodeId(1), epoch: NodeEpoch(0) };
+    let stale = Rejection::StaleNodeEpoch { node: NodeId(1), epoch: NodeEpoch(0), current: NodeEpoch(5) };
+    assert_eq!(rejections(run(&mut state, old)), [Some(stale)]);
+}
