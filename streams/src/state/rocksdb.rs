@@ -54,6 +54,9 @@ impl RocksShared {
     }
 }
 
+/// The one column family, which every database has.
+const FAMILY: &str = "default";
+
 /// A database.
 pub(crate) struct RocksBackend {
     db: DB,
@@ -63,7 +66,10 @@ pub(crate) struct RocksBackend {
 impl RocksBackend {
     /// Opens the database in `directory`, or makes one.
     pub(crate) fn open(directory: &Path, shared: &RocksShared) -> Result<Self, String> {
-        let db = DB::open(&shared.options, directory).map_err(rocksdb::Error::into_string)?;
+        // Named, so that there is a handle to it, which batched reads want.
+        let families = [(FAMILY, shared.options.clone())];
+        let db = DB::open_cf_with_opts(&shared.options, directory, families);
+        let db = db.map_err(rocksdb::Error::into_string)?;
         let mut write = WriteOptions::default();
         write.disable_wal(true);
         Ok(Self { db, write })
@@ -72,7 +78,7 @@ impl RocksBackend {
 
 impl Backend for RocksBackend {
     fn multi_get(&self, keys: &ByteStrings, found: &mut Found) -> Result<(), String> {
-        let family = self.db.cf_handle("default").expect("every database has the default column family");
+        let family = self.db.cf_handle(FAMILY).expect("the database was opened with it");
         for value in self.db.batched_multi_get_cf(&family, keys.iter(), false) {
             found.push(value.map_err(rocksdb::Error::into_string)?.as_deref());
         }
@@ -89,7 +95,7 @@ impl Backend for RocksBackend {
                 Change::DeleteRange(from, to) => batch.delete_range(from, to),
             }
         }
-        self.db.write_opt(&batch, &self.write).map_err(rocksdb::Error::into_string)
+        self.db.write_opt(batch, &self.write).map_err(rocksdb::Error::into_string)
     }
 
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String> {
