@@ -48,8 +48,8 @@ pub use snapshot::SnapshotError;
 pub use state::{ClusterState, METADATA_VERSION, TopicChange};
 pub use state_machine::{Entry, StateMachine, Subscription};
 pub use topic::{Partition, Topic};
-pub use topic_name::check as check_topic_name;
 pub use topic_config::{
     CleanupPolicy, ConfigDefinition, ConfigError, ConfigKind, Durability, TimestampType, TopicCompression,
     TopicConfig,
 };
+pub use topic_name::check as check_topic_name;

@@ -56,12 +56,14 @@ fn proposals_that_come_together_share_a_sync() {
 fn what_only_asks_is_answered_in_its_turn_and_not_written() {
     let disk = SimulatedDisk::default();
     let controller = start(&disk, LocalConfig::default());
-    let (files, syncs) = (disk.files(), disk.file_syncs());
+    let (offset, syncs) = (controller.state().offset(), disk.file_syncs());
     let ask = |name: &str| CreateTopics { topics: vec![new_topic(name, 2)], validate_only: true };
     assert!(controller.propose(ask("flights")).unwrap()[0].is_ok());
     assert!(controller.propose(ask("no flights")).unwrap()[0].is_err());
     assert_eq!(controller.state().topic_count(), 0);
-    assert_eq!((disk.files(), disk.file_syncs()), (files, syncs));
+    assert_eq!((controller.state().offset(), disk.file_syncs()), (offset, syncs));
+    controller.close();
+    assert_eq!(restart(&disk).state().offset(), offset);
 }
 
 #[test]
