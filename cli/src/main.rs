@@ -1,0 +1,7 @@
+//! The `thalweg` program.
+
+mod advice;
+mod offset_range;
+mod template;
+
+fn main() {}

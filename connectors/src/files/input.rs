@@ -1,0 +1,272 @@
+//! What `produce` reads: lines of text, JSON objects or CSV rows, from a file or from standard input, plain,
+//! gzip or Zstandard; each becomes a record's key, timestamp and value.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use super::csv_table::CsvTable;
+use crate::error::Error;
+use crate::timestamp::parse_time;
+
+/// How the input is cut into records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFormat {
+    /// One record a line; its bytes without the line feed are the value.
+    Text,
+    /// One JSON object a line; its bytes are the value.
+    Json,
+    /// One record a row, as one JSON object named by the header row.
+    Csv,
+}
+
+/// What columns mean, and how a missing value is spelled.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// The column that is the key.
+    pub key: Option<String>,
+    /// The column that is the timestamp: RFC 3339 or ms since 1970.
+    pub timestamp: Option<String>,
+    /// The CSV field that stands for null.
+    pub null: Option<String>,
+}
+
+/// One record of the input, in buffers that the next one reuses.
+#[derive(Debug, Default)]
+pub struct InputRecord {
+    /// The key, if there is one.
+    pub key: Option<Vec<u8>>,
+    /// The timestamp in ms since 1970, if a column gives it.
+    pub timestamp: Option<i64>,
+    /// The value.
+    pub value: Vec<u8>,
+}
+
+/// Opens `path`, or standard input when there is none, and undoes gzip or Zstandard by the first bytes.
+///
+/// # Errors
+/// When the file cannot be opened or read.
+pub fn open(path: Option<&Path>) -> Result<Box<dyn BufRead + Send>, Error> {
+    let raw: Box<dyn Read + Send> = match path {
+        Some(path) => Box::new(File::open(path).map_err(Error::file("open", path))?),
+        None => Box::new(io::stdin()),
+    };
+    let mut raw = BufReader::with_capacity(BUFFER_BYTES, raw);
+    let head = raw.fill_buf()?;
+    let decoded: Box<dyn Read + Send> = if head.starts_with(&GZIP_MAGIC) {
+        Box::new(flate2::bufread::MultiGzDecoder::new(raw))
+    } else if head.starts_with(&ZSTD_MAGIC) {
+        let mut decoder = zstd::stream::read::Decoder::with_buffer(raw)?;
+        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+        Box::new(decoder)
+    } else {
+        return Ok(Box::new(raw));
+    };
+    Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoded)))
+}
+
+const BUFFER_BYTES: usize = 1 << 16;
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Files made with `zstd --long` need up to this window: 2 GiB of address space, touched only as far as used.
+const ZSTD_WINDOW_LOG_MAX: u32 = 31;
+
+/// Cuts the input into records.
+pub struct Input(Cut);
+
+enum Cut {
+    Lines {
+        reader: Box<dyn BufRead + Send>,
+        format: InputFormat,
+        key_delimiter: Option<String>,
+        columns: Columns,
+        line: u64,
+    },
+    Rows {
+        rows: Box<csv::Reader<Box<dyn BufRead + Send>>>,
+        table: CsvTable,
+        row: csv::StringRecord,
+    },
+}
+
+impl Input {
+    /// Prepares to cut `reader` into records. `key_delimiter` splits the key off a line of text.
+    ///
+    /// # Errors
+    /// When the options don't go with the format, or a column is not in the header row.
+    pub fn new(
+        reader: Box<dyn BufRead + Send>,
+        format: InputFormat,
+        key_delimiter: Option<String>,
+        columns: Columns,
+    ) -> Result<Self, Error> {
+        let wrong = |option, reason| Err(Error::Option { option, reason });
+        if format == InputFormat::Text && columns.key.is_some() {
+            return wrong(
+                "--key",
+                "text has no columns; use --input csv or json, or split lines with --key-delimiter",
+            );
+        }
+        if format == InputFormat::Text && columns.timestamp.is_some() {
+            return wrong("--timestamp", "text has no columns; use --input csv or json");
+        }
+        if format != InputFormat::Text && key_delimiter.is_some() {
+            return wrong(
+                "--key-delimiter",
+                "it splits lines of text; with csv and json name the column: --key COLUMN",
+            );
+        }
+        if key_delimiter.as_deref() == Some("") {
+            return wrong("--key-delimiter", "it must not be empty");
+        }
+        if format != InputFormat::Csv && columns.null.is_some() {
+            return wrong("--null", "it says how CSV spells a missing value; use it with --input csv");
+        }
+        if format != InputFormat::Csv {
+            return Ok(Self(Cut::Lines { reader, format, key_delimiter, columns, line: 0 }));
+        }
+        let mut rows = csv::ReaderBuilder::new().from_reader(reader);
+        let header = rows.headers().map_err(csv_error)?.clone();
+        let table = CsvTable::new(&header, columns)?;
+        Ok(Self(Cut::Rows { rows: Box::new(rows), table, row: csv::StringRecord::new() }))
+    }
+
+    /// Reads the next record into `record`; false at the end of the input.
+    ///
+    /// # Errors
+    /// Names the line that is not what it should be.
+    pub fn next(&mut self, record: &mut InputRecord) -> Result<bool, Error> {
+        match &mut self.0 {
+            Cut::Lines { reader, format, key_delimiter, columns, line } => {
+                record.value.clear();
+                record.key = None;
+                record.timestamp = None;
+                if reader.read_until(b'\n', &mut record.value)? == 0 {
+                    return Ok(false);
+                }
+                *line += 1;
+                if record.value.last() == Some(&b'\n') {
+                    record.value.pop();
+                }
+                if let Some(delimiter) = key_delimiter {
+                    split_key(record, delimiter.as_bytes());
+                }
+                if *format == InputFormat::Json {
+                    json_columns(record, columns, *line)?;
+                }
+                Ok(true)
+            }
+            Cut::Rows { rows, table, row } => {
+                if !rows.read_record(row).map_err(csv_error)? {
+                    return Ok(false);
+                }
+                let line = row.position().map_or(0, csv::Position::line);
+                table.write(row, line, record)?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+fn csv_error(error: csv::Error) -> Error {
+    let line = error.position().map_or(0, csv::Position::line);
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            Error::Line { line, reason: format!("the row has {len} fields, the header {expected_len}") }
+        }
+        _ => Error::Line { line, reason: error.to_string() },
+    }
+}
+
+fn split_key(record: &mut InputRecord, delimiter: &[u8]) {
+    let at = record.value.windows(delimiter.len()).position(|window| window == delimiter);
+    if let Some(at) = at {
+        record.key = Some(record.value[..at].to_vec());
+        record.value.drain(..at + delimiter.len());
+    }
+}
+
+fn json_columns(record: &mut InputRecord, columns: &Columns, line: u64) -> Result<(), Error> {
+    let wrong = |reason: String| Error::Line { line, reason };
+    let object: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&record.value)
+        .map_err(|error| wrong(format!("this is not a JSON object: {error}")))?;
+    let field = |name: &str| match object.get(name) {
+        None => Err(wrong(format!("the object has no field `{name}`"))),
+        Some(serde_json::Value::Null) => Ok(None),
+        Some(serde_json::Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Ok(Some(other.to_string())),
+    };
+    if let Some(name) = &columns.key {
+        record.key = field(name)?.map(String::into_bytes);
+    }
+    if let Some(name) = &columns.timestamp {
+        record.timestamp = field(name)?.map(|text| timestamp(name, &text, line)).transpose()?;
+    }
+    Ok(())
+}
+
+pub(super) fn timestamp(column: &str, text: &str, line: u64) -> Result<i64, Error> {
+    parse_time(text, 0).ok_or_else(|| Error::Line {
+        line,
+        reason: format!("column `{column}` has `{text}`, which is neither RFC 3339 nor ms since 1970"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(
+        text: &'static [u8],
+        format: InputFormat,
+        columns: Columns,
+    ) -> Result<Vec<(Option<String>, Option<i64>, String)>, Error> {
+        let mut input = Input::new(Box::new(text), format, None, columns)?;
+        let mut record = InputRecord::default();
+        let mut all = Vec::new();
+        while input.next(&mut record)? {
+            all.push((
+                record.key.clone().map(|key| String::from_utf8(key).expect("UTF-8")),
+                record.timestamp,
+                String::from_utf8_lossy(&record.value).into_owned(),
+            ));
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn text_keeps_every_byte_but_the_line_feed() {
+        let all = read(b"a\r\n\n\xffb", InputFormat::Text, Columns::default()).expect("readable");
+        let values: Vec<&str> = all.iter().map(|(_, _, value)| value.as_str()).collect();
+        assert_eq!(values, ["a\r", "", "\u{fffd}b"]);
+    }
+
+    #[test]
+    fn a_csv_row_becomes_one_json_object() {
+        let columns =
+            Columns { key: Some("tail".into()), timestamp: Some("at".into()), null: Some("NA".into()) };
+        let csv =
+            b"tail,n,delay,at\nN1,007,-2.5,2013-01-01T10:00:00Z\nNA,12,NA,2013-01-01\n\"a\"\"b\",1e5,,1\n";
+        let all = read(csv, InputFormat::Csv, columns).expect("readable");
+        assert_eq!(all[0].2, r#"{"tail":"N1","n":"007","delay":-2.5,"at":"2013-01-01T10:00:00Z"}"#);
+        assert_eq!(all[1].2, r#"{"tail":null,"n":12,"delay":null,"at":"2013-01-01"}"#);
+        assert_eq!(all[2].2, r#"{"tail":"a\"b","n":"1e5","delay":"","at":1}"#);
+        let keys: Vec<Option<&str>> = all.iter().map(|(key, _, _)| key.as_deref()).collect();
+        assert_eq!(keys, [Some("N1"), None, Some("a\"b")]);
+        assert_eq!(all[0].1, Some(1_357_034_400_000));
+        assert_eq!(all[2].1, Some(1));
+    }
+
+    #[test]
+    fn wrong_columns_and_rows_say_what_is_wrong() {
+        let key = |name: &str| Columns { key: Some(name.into()), ..Columns::default() };
+        let error = read(b"carrier,n\nUA,1\n", InputFormat::Csv, key("carier")).expect_err("no such column");
+        assert_eq!(error.to_string(), "there is no column `carier`; the columns are carrier, n");
+        let error = read(b"a,b\n1\n", InputFormat::Csv, Columns::default()).expect_err("a short row");
+        assert_eq!(error.to_string(), "line 2 of the input: the row has 1 fields, the header 2");
+        let error = read(b"{\"a\":1}\n[]\n", InputFormat::Json, key("a")).expect_err("not an object");
+        assert!(error.to_string().starts_with("line 2 of the input: this is not a JSON object"), "{error}");
+        assert!(read(b"x", InputFormat::Text, key("a")).is_err());
+    }
+}
