@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use thalweg_protocol::record::Record;
+
 /// How one record is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordFormat {
@@ -110,58 +112,40 @@ impl RecordFormat {
     }
 }
 
-/// What is printed of one record. Header values may be null.
-pub struct Printed<'a> {
-    /// The topic.
-    pub topic: &'a str,
-    /// The partition.
-    pub partition: i32,
-    /// The offset.
-    pub offset: i64,
-    /// In ms since 1970.
-    pub timestamp: i64,
-    /// The key.
-    pub key: Option<&'a [u8]>,
-    /// The value.
-    pub value: Option<&'a [u8]>,
-    /// Names and values in the record's order.
-    pub headers: &'a [(&'a str, Option<&'a [u8]>)],
-}
-
 impl RecordFormat {
-    /// Appends `record` to `out`.
-    pub fn print(&self, record: &Printed<'_>, out: &mut Vec<u8>) {
+    /// Appends `record` of `topic` and `partition` to `out`.
+    pub fn print(&self, topic: &str, partition: i32, record: &Record<'_>, out: &mut Vec<u8>) {
         match self {
-            Self::Json => print_json(record, out),
+            Self::Json => print_json(partition, record, out),
             Self::Template(pieces) => {
                 for piece in pieces {
-                    print_piece(piece, record, out);
+                    print_piece(piece, topic, partition, record, out);
                 }
             }
         }
     }
 }
 
-fn print_piece(piece: &Piece, record: &Printed<'_>, out: &mut Vec<u8>) {
+fn print_piece(piece: &Piece, topic: &str, partition: i32, record: &Record<'_>, out: &mut Vec<u8>) {
     let length = |bytes: Option<&[u8]>| bytes.map_or(-1, |bytes| bytes.len() as i64);
     match piece {
         Piece::Literal(text) => out.extend_from_slice(text),
-        Piece::Topic => out.extend_from_slice(record.topic.as_bytes()),
-        Piece::Partition => print_number(i64::from(record.partition), out),
-        Piece::Offset => print_number(record.offset, out),
+        Piece::Topic => out.extend_from_slice(topic.as_bytes()),
+        Piece::Partition => print_number(i64::from(partition), out),
+        Piece::Offset => print_number(record.offset.0, out),
         Piece::Timestamp => print_number(record.timestamp, out),
         Piece::Key => out.extend_from_slice(record.key.unwrap_or_default()),
         Piece::Value => out.extend_from_slice(record.value.unwrap_or_default()),
         Piece::KeyLength => print_number(length(record.key), out),
         Piece::ValueLength => print_number(length(record.value), out),
         Piece::Headers => {
-            for (at, (name, value)) in record.headers.iter().enumerate() {
+            for (at, header) in record.headers.iter().enumerate() {
                 if at > 0 {
                     out.push(b',');
                 }
-                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(header.key);
                 out.push(b'=');
-                out.extend_from_slice(value.unwrap_or_default());
+                out.extend_from_slice(header.value.unwrap_or_default());
             }
         }
     }
@@ -171,25 +155,25 @@ fn print_number(number: i64, out: &mut Vec<u8>) {
     write!(out, "{number}").expect("a Vec takes every write");
 }
 
-fn print_json(record: &Printed<'_>, out: &mut Vec<u8>) {
+fn print_json(partition: i32, record: &Record<'_>, out: &mut Vec<u8>) {
     write!(
         out,
         "{{\"partition\":{},\"offset\":{},\"timestamp\":{},\"key\":",
-        record.partition, record.offset, record.timestamp
+        partition, record.offset, record.timestamp
     )
     .expect("a Vec takes every write");
     print_json_bytes(record.key, out);
     out.extend_from_slice(b",\"value\":");
     print_json_bytes(record.value, out);
     out.extend_from_slice(b",\"headers\":[");
-    for (at, (name, value)) in record.headers.iter().enumerate() {
+    for (at, header) in record.headers.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
         out.push(b'[');
-        print_json_bytes(Some(name.as_bytes()), out);
+        print_json_bytes(Some(header.key), out);
         out.push(b',');
-        print_json_bytes(*value, out);
+        print_json_bytes(header.value, out);
         out.push(b']');
     }
     out.extend_from_slice(b"]}\n");
@@ -222,14 +206,20 @@ fn print_base64(bytes: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use thalweg_protocol::record::{BatchBuilder, Header};
+    use thalweg_protocol::{Compression, Compressor, LeaderEpoch, Offset, Scratch};
+
     use super::*;
 
     fn printed(format: &str, key: Option<&[u8]>, value: Option<&[u8]>) -> String {
-        let headers: [(&str, Option<&[u8]>); 3] = [("a", Some(b"1")), ("a", Some(b"2")), ("b", None)];
-        let record =
-            Printed { topic: "t", partition: 3, offset: 42, timestamp: 7, key, value, headers: &headers };
+        let mut builder = BatchBuilder::new(Compression::None, None, 1024);
+        let headers = [Header::new("a", Some(b"1")), Header::new("a", Some(b"2")), Header::new("b", None)];
+        builder.append(7, key, value, headers).expect("it fits");
+        let batch = builder.finish(&mut Compressor::new(), None).at(Offset(42), LeaderEpoch(0));
+        let mut scratch = Scratch::new(1024);
+        let record = batch.records(&mut scratch).expect("readable").next().expect("one").expect("readable");
         let mut out = Vec::new();
-        RecordFormat::parse(format).expect("a format").print(&record, &mut out);
+        RecordFormat::parse(format).expect("a format").print("t", 3, &record, &mut out);
         String::from_utf8(out).expect("UTF-8")
     }
 

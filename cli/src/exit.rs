@@ -1,0 +1,86 @@
+//! Exit codes: what a script can tell apart.
+
+use std::fmt;
+
+/// How the program ends; the discriminant is the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Something failed that has no code of its own.
+    Failed = 1,
+    /// The command line, the SQL or the input is wrong.
+    Usage = 2,
+    /// The topic, file or other thing named does not exist.
+    NotFound = 3,
+    /// No broker answers.
+    Unreachable = 4,
+    /// The port, the directory or the name is taken.
+    Taken = 5,
+}
+
+/// An error with an exit code of its own.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// An error that ends the program with `exit`; `message` says what, why and what next.
+pub fn failure(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Failure { exit, message: message.into() })
+}
+
+/// The exit code that fits an error.
+pub fn of(error: &anyhow::Error) -> Exit {
+    for cause in error.chain() {
+        if let Some(failure) = cause.downcast_ref::<Failure>() {
+            return failure.exit;
+        }
+        if let Some(error) = cause.downcast_ref::<thalweg_client::Error>() {
+            return of_client(error);
+        }
+        if let Some(error) = cause.downcast_ref::<thalweg_connectors::Error>() {
+            return of_file(error);
+        }
+    }
+    Exit::Failed
+}
+
+fn of_client(error: &thalweg_client::Error) -> Exit {
+    use thalweg_client::Error;
+    use thalweg_protocol::ErrorCode;
+    match error {
+        Error::UnknownTopic { .. } | Error::UnknownPartition { .. } => Exit::NotFound,
+        Error::Connection { .. } | Error::TimedOut { .. } => Exit::Unreachable,
+        Error::Config { .. } => Exit::Usage,
+        _ => match error.code() {
+            Some(ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId) => Exit::NotFound,
+            Some(ErrorCode::TopicAlreadyExists) => Exit::Taken,
+            Some(
+                ErrorCode::InvalidTopicException
+                | ErrorCode::InvalidPartitions
+                | ErrorCode::InvalidReplicationFactor
+                | ErrorCode::InvalidConfig,
+            ) => Exit::Usage,
+            _ => Exit::Failed,
+        },
+    }
+}
+
+fn of_file(error: &thalweg_connectors::Error) -> Exit {
+    use thalweg_connectors::Error;
+    match error {
+        Error::Option { .. } | Error::UnknownColumn { .. } | Error::Line { .. } => Exit::Usage,
+        Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Exit::NotFound,
+        Error::File { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => Exit::Taken,
+        _ => Exit::Failed,
+    }
+}

@@ -1,0 +1,30 @@
+//! How results are printed, and where progress is shown.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// For people or for programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Text and tables
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// A bar on standard error that counts records; nothing where that is not a terminal. `total` is not always known.
+pub fn progress(total: Option<u64>) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let (bar, template) = match total {
+        Some(total) => (ProgressBar::new(total), "{bar:30} {percent} % · {human_pos} records · {per_sec} · {eta} left"),
+        None => (ProgressBar::new_spinner(), "{spinner} {human_pos} records · {per_sec}"),
+    };
+    bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

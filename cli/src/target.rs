@@ -1,0 +1,130 @@
+//! Which log a command works on: a broker, a data directory opened in this process, or the node that holds it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use thalweg_broker::Broker;
+use thalweg_client::{Client, ClientConfig};
+use thalweg_storage::DataDirectory;
+
+use crate::advice::did_you_mean;
+use crate::exit::{Exit, failure};
+
+/// The data directory that is meant when none is named.
+pub const DEFAULT_DATA: &str = "thalweg-data";
+
+/// Where the log is. With neither, the data directory `thalweg-data` here is meant.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TargetArgs {
+    /// Brokers to talk to, Thalweg's or any Kafka's: HOST:PORT[,HOST:PORT…]
+    #[arg(long, value_name = "HOST:PORT", env = "THALWEG_BOOTSTRAP", global = true)]
+    pub bootstrap: Option<String>,
+    /// A data directory to open in this process; if a node holds it, the command talks to that node
+    #[arg(long, value_name = "DIR", env = "THALWEG_DATA", global = true)]
+    pub data: Option<PathBuf>,
+}
+
+/// An open log.
+pub struct Target {
+    client: Client,
+    /// What runs in this process, if it does.
+    broker: Option<Broker>,
+}
+
+impl TargetArgs {
+    /// Connects to the log, opening it in this process where nobody holds it.
+    ///
+    /// # Errors
+    /// When nobody answers, or the directory cannot be opened.
+    pub async fn open(&self) -> anyhow::Result<Target> {
+        if let Some(bootstrap) = &self.bootstrap {
+            return Ok(Target { client: connect(bootstrap).await?, broker: None });
+        }
+        let data = match &self.data {
+            Some(data) => data.clone(),
+            None if Path::new(DEFAULT_DATA).is_dir() => PathBuf::from(DEFAULT_DATA),
+            None => {
+                return Err(failure(
+                    Exit::Usage,
+                    format!(
+                        "there is no log to work on: no --bootstrap, no --data, and no directory `{DEFAULT_DATA}` here.\n\
+                         Start a node with `thalweg serve`, or name a broker (--bootstrap HOST:PORT) or a directory (--data DIR)"
+                    ),
+                ));
+            }
+        };
+        if let Some(holder) = DataDirectory::holder(&data).with_context(|| format!("cannot look into {}", data.display()))? {
+            let Some(address) = holder.address else {
+                return Err(failure(
+                    Exit::Taken,
+                    format!(
+                        "{} is held by process {}, which does not listen on any port. Wait for it to end, or stop it",
+                        data.display(),
+                        holder.pid
+                    ),
+                ));
+            };
+            return Ok(Target { client: connect(&address).await?, broker: None });
+        }
+        let broker = Broker::embedded(&data).await.map_err(|error| crate::serve::explain(error, &data))?;
+        let client = Client::connect(ClientConfig::with_connector(std::sync::Arc::new(broker.connect()))).await?;
+        Ok(Target { client, broker: Some(broker) })
+    }
+}
+
+async fn connect(bootstrap: &str) -> anyhow::Result<Client> {
+    let mut config = ClientConfig::with_bootstrap(bootstrap);
+    // A person waits: what does not answer within this time is not there.
+    config.connect_timeout_ms = 5_000;
+    config.api_timeout_ms = 15_000;
+    let mut config_of_start = config.clone();
+    config_of_start.api_timeout_ms = 5_000;
+    // A first try with little patience tells a wrong address apart soon.
+    Client::connect(config_of_start).await.map_err(|error| {
+        failure(
+            Exit::Unreachable,
+            format!("no broker answers at {bootstrap}: {error}\nIs the address right, and does a node run there? `thalweg serve` starts one"),
+        )
+    })?;
+    Ok(Client::connect(config).await?)
+}
+
+impl Target {
+    /// The client of the log.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// How many partitions `topic` has.
+    ///
+    /// # Errors
+    /// When there is no such topic; the error offers one with a similar name.
+    pub async fn partitions_of(&self, topic: &str) -> anyhow::Result<i32> {
+        let topics = self.client.admin().list_topics().await?;
+        match topics.iter().find(|known| known.name == topic) {
+            Some(known) => Ok(known.partitions.len() as i32),
+            None => {
+                let names = topics.iter().filter(|known| !known.is_internal).map(|known| &*known.name);
+                Err(failure(
+                    Exit::NotFound,
+                    format!(
+                        "there is no topic `{topic}`{}. `thalweg topic list` shows them all, `thalweg topic create {topic}` makes it",
+                        did_you_mean(topic, names)
+                    ),
+                ))
+            }
+        }
+    }
+
+    /// Closes what was opened: everything that was written is on disk when this returns.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn close(self) -> anyhow::Result<()> {
+        drop(self.client);
+        if let Some(broker) = self.broker {
+            broker.shutdown().await.context("cannot close the log")?;
+        }
+        Ok(())
+    }
+}
