@@ -1,7 +1,94 @@
-//! The `thalweg` program.
+//! The `thalweg` program: one file per subcommand; it owns files, the environment and exit codes.
 
 mod advice;
+mod bench;
+mod consume;
+mod exit;
 mod offset_range;
+mod output;
+mod produce;
+mod serve;
+mod sql;
+mod target;
 mod template;
+mod topic;
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::output::Format;
+use crate::target::TargetArgs;
+
+/// A log that speaks the Kafka protocol, streams and SQL over it, and files and Parquet in and out
+#[derive(Debug, Parser)]
+#[command(name = "thalweg", version, about, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+struct Arguments {
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Run a node in the foreground
+    Serve(serve::ServeArgs),
+    /// Create, list, describe and delete topics
+    Topic {
+        #[command(subcommand)]
+        command: topic::TopicCommand,
+        /// For people or for programs
+        #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
+        format: Format,
+    },
+    /// Write records from a file or standard input into a topic
+    Produce(produce::ProduceArgs),
+    /// Print the records of a topic
+    Consume(consume::ConsumeArgs),
+    /// Query topics and files with SQL
+    Sql(sql::SqlArgs),
+    /// Measure
+    Bench {
+        #[command(subcommand)]
+        command: bench::BenchCommand,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(EnvFilter::try_from_env("THALWEG_LOG").unwrap_or_else(|_| EnvFilter::new(log_level(&arguments.command))))
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(run(arguments)),
+        Err(error) => Err(error.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(exit::of(&error) as u8)
+        }
+    }
+}
+
+/// A node tells what it does; the other commands speak through their output and errors.
+fn log_level(command: &Command) -> &'static str {
+    if matches!(command, Command::Serve(_)) { "info" } else { "error" }
+}
+
+async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let target = &arguments.target;
+    match arguments.command {
+        Command::Serve(args) => serve::run(args, target.data.clone()).await,
+        Command::Topic { command, format } => topic::run(command, target, format).await,
+        Command::Produce(args) => produce::run(args, target).await,
+        Command::Consume(args) => consume::run(args, target).await,
+        Command::Sql(args) => sql::run(args, target).await,
+        Command::Bench { command } => bench::run(command, target).await,
+    }
+}

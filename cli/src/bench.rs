@@ -1,0 +1,156 @@
+//! `thalweg bench`: how fast this log takes records and gives them back.
+
+use std::time::{Duration, Instant};
+
+use thalweg_client::{Acks, Consumer, ConsumerConfig, OffsetReset, ProducerConfig};
+use thalweg_protocol::{Compression, TopicPartition};
+
+use crate::exit::{Exit, failure};
+use crate::output::progress;
+use crate::produce::{AcksArg, codec, now_ms};
+use crate::target::{Target, TargetArgs};
+
+/// What to measure.
+#[derive(Debug, clap::Subcommand)]
+pub enum BenchCommand {
+    /// Write records as fast as they are taken
+    Produce {
+        /// The topic; its records stay there
+        topic: String,
+        /// How many records
+        #[arg(long, short = 'n', default_value_t = 1_000_000)]
+        records: u64,
+        /// Bytes of each value
+        #[arg(long, short = 's', default_value_t = 100)]
+        size: usize,
+        /// How to compress
+        #[arg(long, short = 'z', value_name = "CODEC", default_value = "none", value_parser = codec)]
+        compression: Compression,
+        /// When a record counts as written
+        #[arg(long, value_enum, default_value_t = AcksArg::All)]
+        acks: AcksArg,
+    },
+    /// Read records from the start as fast as they come
+    Consume {
+        /// The topic
+        topic: String,
+        /// How many records
+        #[arg(long, short = 'n', default_value_t = 1_000_000)]
+        records: u64,
+    },
+}
+
+/// Measures, and prints one line.
+pub async fn run(command: BenchCommand, target: &TargetArgs) -> anyhow::Result<()> {
+    let target = target.open().await?;
+    let result = match command {
+        BenchCommand::Produce { topic, records, size, compression, acks } => {
+            produce(&target, &topic, records, size, compression, acks.into()).await
+        }
+        BenchCommand::Consume { topic, records } => consume(&target, &topic, records).await,
+    };
+    result.and(target.close().await)
+}
+
+/// The CPU time of this process so far, user and system.
+fn cpu_time() -> Duration {
+    // SAFETY: an all-zero rusage is valid, and getrusage only writes into it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let of = |time: libc::timeval| Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64);
+    of(usage.ru_utime) + of(usage.ru_stime)
+}
+
+struct Measured {
+    began: Instant,
+    cpu: Duration,
+}
+
+impl Measured {
+    fn begin() -> Self {
+        Self { began: Instant::now(), cpu: cpu_time() }
+    }
+
+    fn print(&self, what: &str, records: u64, bytes: u64) {
+        let (wall, cpu) = (self.began.elapsed().as_secs_f64(), (cpu_time() - self.cpu).as_secs_f64());
+        println!(
+            "{what} {records} records, {:.1} MB in {wall:.3} s: {:.0} records/s, {:.1} MB/s; {cpu:.3} CPU-s, {:.0} records/CPU-s",
+            bytes as f64 / 1e6,
+            records as f64 / wall,
+            bytes as f64 / 1e6 / wall,
+            records as f64 / cpu,
+        );
+    }
+}
+
+async fn produce(
+    target: &Target,
+    topic: &str,
+    records: u64,
+    size: usize,
+    compression: Compression,
+    acks: Acks,
+) -> anyhow::Result<()> {
+    target.partitions_of(topic).await?;
+    let producer = target.client().producer(ProducerConfig { compression, acks, ..ProducerConfig::default() })?;
+    let mut appender = producer.appender();
+    let slot = appender.topic(topic).await?;
+    // Random, so that a codec has the work that it has with real data, but the same in every run.
+    let mut random = fastrand::Rng::with_seed(7);
+    let noise: Vec<u8> = (0..size + NOISE).map(|_| random.alphanumeric() as u8).collect();
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || -> anyhow::Result<()> {
+        let bar = progress(Some(records));
+        let measured = Measured::begin();
+        for index in 0..records {
+            let at = index as usize % NOISE;
+            let value = Some(&noise[at..at + size]);
+            let partition = appender.partition_for(slot, None, value);
+            appender.append_blocking(slot, partition, now_ms(), None, value, &[])?;
+            if index.is_multiple_of(4096) {
+                bar.set_position(index);
+                appender.linger();
+            }
+        }
+        runtime.block_on(appender.flush())?;
+        bar.finish_and_clear();
+        measured.print("produced", records, records * size as u64);
+        Ok(())
+    })
+    .await??;
+    Ok(producer.close().await?)
+}
+
+/// Values begin at one of so many places in the noise.
+const NOISE: usize = 4096;
+
+async fn consume(target: &Target, topic: &str, records: u64) -> anyhow::Result<()> {
+    let partitions = target.partitions_of(topic).await?;
+    let config = ConsumerConfig { offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
+    let mut consumer: Consumer = target.client().consumer(config)?;
+    consumer.assign((0..partitions).map(|partition| TopicPartition::new(topic, partition)))?;
+    let bar = progress(Some(records));
+    let measured = Measured::begin();
+    let (mut count, mut bytes, mut last) = (0_u64, 0_u64, Instant::now());
+    while count < records {
+        let polled = consumer.poll(Duration::from_millis(500)).await?;
+        for fetched in &polled.batches {
+            count += fetched.records_count() as u64;
+            bytes += fetched.size_in_bytes() as u64;
+            last = Instant::now();
+        }
+        bar.set_position(count);
+        if last.elapsed() > PATIENCE {
+            bar.finish_and_clear();
+            return Err(failure(Exit::Failed, format!("{topic} has only {count} records: no more came for {PATIENCE:?}")));
+        }
+    }
+    bar.finish_and_clear();
+    measured.print("consumed", count, bytes);
+    Ok(consumer.close().await?)
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,173 @@
+//! `thalweg consume`: records of a topic, from a place to a place or for ever.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::time::Duration;
+
+use thalweg_client::{Consumer, ConsumerConfig, Isolation, ListedOffset, OffsetReset, OffsetSpec};
+use thalweg_protocol::{Offset, Scratch, TopicPartition};
+
+use crate::exit::{Exit, failure};
+use crate::offset_range::{OffsetRange, Place};
+use crate::produce::now_ms;
+use crate::target::{Target, TargetArgs};
+use crate::template::RecordFormat;
+
+/// What to consume, and how to print it.
+#[derive(Debug, clap::Args)]
+pub struct ConsumeArgs {
+    /// The topic
+    topic: String,
+    /// Where to begin, and perhaps where to end: start, end, 42, +10, -5, 10:20, @2026-01-01T00:00:00Z, @-1h, @T1:T2
+    #[arg(long, short = 'o', value_name = "RANGE", default_value = "start", allow_hyphen_values = true)]
+    offset: String,
+    /// Only these partitions
+    #[arg(long, short = 'p', value_name = "N", value_delimiter = ',')]
+    partition: Vec<i32>,
+    /// Stop at this place: `end` is where the log ended when the command began
+    #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
+    until: Option<String>,
+    /// Stop after so many records
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    num: Option<u64>,
+    /// `json`, or a template such as '%p %o %k %v\n'; the value and a line feed if not given
+    #[arg(long, value_name = "json|TEMPLATE")]
+    format: Option<String>,
+    /// Also records of transactions that are open or were aborted
+    #[arg(long)]
+    uncommitted: bool,
+}
+
+/// Prints records until the end that was asked for, or until interrupted.
+pub async fn run(args: ConsumeArgs, target: &TargetArgs) -> anyhow::Result<()> {
+    let now = now_ms();
+    let usage = |error: String| failure(Exit::Usage, error);
+    let format = RecordFormat::parse(args.format.as_deref().unwrap_or("%v\\n")).map_err(usage)?;
+    let mut range = OffsetRange::parse(&args.offset, now).map_err(|error| usage(error.to_string()))?;
+    if let Some(until) = &args.until {
+        let until = OffsetRange::parse(until, now).map_err(|error| usage(error.to_string()))?;
+        if range.until.is_some() || until.until.is_some() {
+            return Err(usage("the end is given twice: in --offset FROM:UNTIL and in --until".to_string()));
+        }
+        range.until = Some(until.from);
+    }
+    let target = target.open().await?;
+    let reading = read(&args, &target, range, &format);
+    let result = tokio::select! {
+        result = reading => result,
+        _ = tokio::signal::ctrl_c() => Ok(()),
+    };
+    result.and(target.close().await)
+}
+
+/// Where each partition begins and ends.
+struct Plan {
+    from: BTreeMap<TopicPartition, i64>,
+    until: BTreeMap<TopicPartition, i64>,
+}
+
+async fn read(args: &ConsumeArgs, target: &Target, range: OffsetRange, format: &RecordFormat) -> anyhow::Result<()> {
+    let count = target.partitions_of(&args.topic).await?;
+    if let Some(partition) = args.partition.iter().find(|partition| !(0..count).contains(*partition)) {
+        return Err(failure(
+            Exit::NotFound,
+            format!("{} has no partition {partition}; its partitions are 0 to {}", args.topic, count - 1),
+        ));
+    }
+    let chosen = if args.partition.is_empty() { (0..count).collect() } else { args.partition.clone() };
+    let partitions: Vec<TopicPartition> =
+        chosen.into_iter().map(|partition| TopicPartition::new(args.topic.as_str(), partition)).collect();
+    let isolation = if args.uncommitted { Isolation::ReadUncommitted } else { Isolation::ReadCommitted };
+    let plan = plan(target, &partitions, range, isolation).await?;
+    let config = ConsumerConfig { isolation, offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
+    let mut consumer = target.client().consumer(config)?;
+    print(&mut consumer, args, plan, format).await?;
+    consumer.close().await?;
+    Ok(())
+}
+
+async fn plan(
+    target: &Target,
+    partitions: &[TopicPartition],
+    range: OffsetRange,
+    isolation: Isolation,
+) -> anyhow::Result<Plan> {
+    let admin = target.client().admin();
+    let ask = |spec| partitions.iter().map(|partition| (partition.clone(), spec)).collect::<Vec<_>>();
+    let starts = admin.list_offsets(&ask(OffsetSpec::Earliest), isolation).await?;
+    let ends = admin.list_offsets(&ask(OffsetSpec::Latest), isolation).await?;
+    let mut plan = Plan { from: BTreeMap::new(), until: BTreeMap::new() };
+    for (place, into) in [(Some(range.from), &mut plan.from), (range.until, &mut plan.until)] {
+        let Some(place) = place else { continue };
+        let timed = match place {
+            Place::Time(time) => admin.list_offsets(&ask(OffsetSpec::Timestamp(time)), isolation).await?,
+            _ => BTreeMap::new(),
+        };
+        for partition in partitions {
+            let known = |offsets: &BTreeMap<TopicPartition, ListedOffset>| {
+                offsets.get(partition).and_then(|listed| listed.offset).map(|offset| offset.0)
+            };
+            let (start, end) = (known(&starts).unwrap_or(0), known(&ends).unwrap_or(0));
+            let offset = match place {
+                Place::Start => start,
+                Place::End => end,
+                Place::Offset(offset) => offset,
+                Place::BeforeEnd(records) => end.saturating_sub(records).max(start),
+                Place::AfterStart(records) => start.saturating_add(records),
+                Place::Time(_) => known(&timed).unwrap_or(end),
+            };
+            into.insert(partition.clone(), offset);
+        }
+    }
+    for (partition, from) in &mut plan.from {
+        let start = starts.get(partition).and_then(|listed| listed.offset).map_or(0, |offset| offset.0);
+        *from = (*from).max(start);
+    }
+    Ok(plan)
+}
+
+async fn print(consumer: &mut Consumer, args: &ConsumeArgs, plan: Plan, format: &RecordFormat) -> anyhow::Result<()> {
+    let mut open: Vec<TopicPartition> = plan
+        .from
+        .iter()
+        .filter(|(partition, from)| plan.until.get(*partition).is_none_or(|until| *from < until))
+        .map(|(partition, _)| partition.clone())
+        .collect();
+    consumer.assign(open.iter().cloned())?;
+    for partition in &open {
+        consumer.seek(partition, Offset(plan.from[partition]))?;
+    }
+    let mut left = args.num.unwrap_or(u64::MAX);
+    let mut scratch = Scratch::new(DECOMPRESSED_BYTES);
+    let mut out = Vec::with_capacity(1 << 16);
+    let stdout = std::io::stdout();
+    while left > 0 && !open.is_empty() {
+        let polled = consumer.poll(POLL).await?;
+        for fetched in &polled.batches {
+            let partition = &fetched.partition;
+            let until = plan.until.get(partition).copied().unwrap_or(i64::MAX);
+            fetched.for_each(&mut scratch, |record| {
+                if record.offset.0 < until && left > 0 {
+                    format.print(&partition.topic, partition.partition, &record, &mut out);
+                    left -= 1;
+                }
+                Ok::<(), thalweg_client::Error>(())
+            })?;
+            if fetched.next_offset.0 >= until {
+                open.retain(|other| other != partition);
+                consumer.assign(open.iter().cloned())?;
+            }
+        }
+        if let Err(error) = stdout.lock().write_all(&out).and_then(|()| stdout.lock().flush()) {
+            // Whoever reads has had enough, as `head` does.
+            return if error.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error.into()) };
+        }
+        out.clear();
+    }
+    Ok(())
+}
+
+const POLL: Duration = Duration::from_millis(500);
+/// The most that one batch may hold when it is decompressed.
+const DECOMPRESSED_BYTES: usize = 256 << 20;
+

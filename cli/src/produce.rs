@@ -1,0 +1,180 @@
+//! `thalweg produce`: records from a file or from standard input into a topic.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use thalweg_client::{Acks, ProducerConfig};
+use thalweg_connectors::files::{Columns, Input, InputFormat, InputRecord, open};
+use thalweg_protocol::Compression;
+
+use crate::advice::did_you_mean;
+use crate::exit::{Exit, failure};
+use crate::output::progress;
+use crate::target::{Target, TargetArgs};
+
+/// What to produce, and how.
+#[derive(Debug, clap::Args)]
+pub struct ProduceArgs {
+    /// The topic
+    topic: String,
+    /// The file to read, plain, gzip or Zstandard; standard input if not given
+    #[arg(long, short = 'f', value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// How the input is cut into records
+    #[arg(long, short = 'i', value_enum, default_value_t = Cut::Text)]
+    input: Cut,
+    /// How CSV spells a missing value
+    #[arg(long, value_name = "TEXT")]
+    null: Option<String>,
+    /// The column or field that is the key
+    #[arg(long, short = 'k', value_name = "COLUMN")]
+    key: Option<String>,
+    /// What stands between key and value in a line of text
+    #[arg(long, value_name = "TEXT")]
+    key_delimiter: Option<String>,
+    /// The column or field that is the timestamp, RFC 3339 or ms since 1970
+    #[arg(long, value_name = "COLUMN")]
+    timestamp: Option<String>,
+    /// The partition for all records; by key if not given
+    #[arg(long, short = 'p', value_name = "N")]
+    partition: Option<i32>,
+    /// How to compress
+    #[arg(long, short = 'z', value_name = "CODEC", default_value = "none", value_parser = codec)]
+    compression: Compression,
+    /// When a record counts as written
+    #[arg(long, value_enum, default_value_t = AcksArg::All)]
+    acks: AcksArg,
+    /// Create the topic if there is none
+    #[arg(long)]
+    create: bool,
+}
+
+/// The values of `--input`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Cut {
+    /// A line is a record; its bytes are kept
+    Text,
+    /// A line is a JSON object and a record
+    Json,
+    /// A row is a record, as one JSON object
+    Csv,
+}
+
+/// The values of `--acks`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum AcksArg {
+    /// Nobody waits
+    #[value(name = "0")]
+    None,
+    /// The leader has it
+    #[value(name = "1")]
+    Leader,
+    /// All in-sync replicas have it on disk
+    All,
+}
+
+/// Reads the name of a codec.
+pub fn codec(name: &str) -> Result<Compression, String> {
+    Compression::from_name(name)
+        .ok_or_else(|| format!("there is no codec `{name}`; there are none, gzip, snappy, lz4 and zstd"))
+}
+
+impl From<AcksArg> for Acks {
+    fn from(arg: AcksArg) -> Self {
+        match arg {
+            AcksArg::None => Self::None,
+            AcksArg::Leader => Self::Leader,
+            AcksArg::All => Self::All,
+        }
+    }
+}
+
+/// Produces the whole input.
+pub async fn run(args: ProduceArgs, target: &TargetArgs) -> anyhow::Result<()> {
+    // The input first: a wrong file should not create a topic.
+    let format = match args.input {
+        Cut::Text => InputFormat::Text,
+        Cut::Json => InputFormat::Json,
+        Cut::Csv => InputFormat::Csv,
+    };
+    let columns = Columns { key: args.key.clone(), timestamp: args.timestamp.clone(), null: args.null.clone() };
+    let path = args.file.clone();
+    let key_delimiter = args.key_delimiter.clone();
+    let input = tokio::task::spawn_blocking(move || {
+        open(path.as_deref()).and_then(|reader| Input::new(reader, format, key_delimiter, columns))
+    })
+    .await?
+    .map_err(with_advice)?;
+    let target = target.open().await?;
+    let result = produce(&args, &target, input).await;
+    result.and(target.close().await)
+}
+
+/// Adds the name that was probably meant.
+fn with_advice(error: thalweg_connectors::Error) -> anyhow::Error {
+    let thalweg_connectors::Error::UnknownColumn { column, columns } = &error else {
+        return error.into();
+    };
+    failure(Exit::Usage, format!("{error}{}", did_you_mean(column, columns.iter().map(String::as_str))))
+}
+
+async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyhow::Result<()> {
+    let partitions = match target.partitions_of(&args.topic).await {
+        Ok(partitions) => partitions,
+        Err(error) if args.create && crate::exit::of(&error) == Exit::NotFound => {
+            let topic = thalweg_client::NewTopic { partitions: None, ..thalweg_client::NewTopic::new(args.topic.as_str(), 1) };
+            target.client().admin().create_topic(topic).await?;
+            target.partitions_of(&args.topic).await?
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some(partition) = args.partition
+        && !(0..partitions).contains(&partition)
+    {
+        return Err(failure(
+            Exit::NotFound,
+            format!("{} has no partition {partition}; its partitions are 0 to {}", args.topic, partitions - 1),
+        ));
+    }
+    let config = ProducerConfig { compression: args.compression, acks: args.acks.into(), ..ProducerConfig::default() };
+    let producer = target.client().producer(config)?;
+    let mut appender = producer.appender();
+    let topic = appender.topic(&args.topic).await?;
+    let runtime = tokio::runtime::Handle::current();
+    let partition = args.partition;
+    // Reading blocks and appending may: both belong on a thread of their own.
+    let (count, read) = tokio::task::spawn_blocking(move || {
+        let bar = progress(None);
+        let mut record = InputRecord::default();
+        let mut count = 0_u64;
+        let mut read = || -> anyhow::Result<()> {
+            while input.next(&mut record)? {
+                let (key, value) = (record.key.as_deref(), Some(record.value.as_slice()));
+                let to = partition.unwrap_or_else(|| appender.partition_for(topic, key, value));
+                appender.append_blocking(topic, to, record.timestamp.unwrap_or_else(now_ms), key, value, &[])?;
+                count += 1;
+                if count.is_multiple_of(1024) {
+                    bar.set_position(count);
+                    appender.linger();
+                }
+            }
+            Ok(())
+        };
+        // What was read before an error is written all the same.
+        let result = read();
+        let flushed = runtime.block_on(appender.flush()).context("not all records could be written");
+        bar.finish_and_clear();
+        (count, result.and(flushed))
+    })
+    .await?;
+    producer.close().await?;
+    read.with_context(|| format!("stopped after {count} records, which are written"))?;
+    eprintln!("produced {count} records to {}", args.topic);
+    Ok(())
+}
+
+/// Wall-clock time in ms since 1970.
+pub fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}

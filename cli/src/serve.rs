@@ -1,0 +1,83 @@
+//! `thalweg serve`: one node in the foreground.
+
+use std::path::{Path, PathBuf};
+
+use thalweg_broker::{Broker, BrokerConfig};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::exit::{Exit, failure};
+use crate::target::DEFAULT_DATA;
+
+/// What a node can be told.
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", default_value = "localhost:9092")]
+    listen: Vec<String>,
+    /// The address that clients are told to connect to, where it is not the one listened on
+    #[arg(long, value_name = "HOST:PORT")]
+    advertise: Option<String>,
+    /// The node's id
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    node_id: i32,
+    /// Partitions of topics that are created without a number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    default_partitions: i32,
+    /// Do not create a topic because a client asks for it
+    #[arg(long)]
+    no_auto_create: bool,
+}
+
+/// Serves until SIGTERM or SIGINT, then syncs everything.
+pub async fn run(args: ServeArgs, data: Option<PathBuf>) -> anyhow::Result<()> {
+    let data = data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
+    let config = BrokerConfig {
+        data_dir: data.clone(),
+        node_id: args.node_id,
+        listen: args.listen,
+        advertised: args.advertise,
+        default_partitions: args.default_partitions,
+        auto_create_topics: !args.no_auto_create,
+        ..BrokerConfig::default()
+    };
+    // Before the broker, so that no signal is missed while it recovers.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let started = std::time::Instant::now();
+    let broker = Broker::start(config).await.map_err(|error| explain(error, &data))?;
+    let address = broker.addresses().first().map(ToString::to_string).unwrap_or_default();
+    tracing::info!(data = %data.display(), took_ms = started.elapsed().as_millis() as u64, "ready on {address}");
+    tokio::select! {
+        _ = terminate.recv() => tracing::info!("SIGTERM: closing"),
+        _ = interrupt.recv() => tracing::info!("SIGINT: closing"),
+    }
+    broker.shutdown().await.map_err(|error| explain(error, &data))?;
+    tracing::info!("everything is synced");
+    Ok(())
+}
+
+/// Says what keeps a broker from starting on `data`, and what to do about it.
+pub fn explain(error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
+    use thalweg_broker::Error;
+    use thalweg_storage::Error as Storage;
+    let data = data.display();
+    match &error {
+        Error::Listen { address, source } if source.kind() == std::io::ErrorKind::AddrInUse => failure(
+            Exit::Taken,
+            format!("{address} is taken by another program. Stop it, or listen elsewhere: --listen HOST:PORT (port 0 takes a free one)"),
+        ),
+        Error::Listen { .. } | Error::ListenAddress { .. } | Error::Config { .. } => failure(Exit::Usage, error.to_string()),
+        Error::Storage(Storage::DirectoryHeld { .. }) => failure(
+            Exit::Taken,
+            format!("{error}. One node at a time: stop it, or name another directory with --data DIR. Other commands than serve talk to that node by themselves"),
+        ),
+        Error::Storage(Storage::NewerFormat { .. }) => failure(
+            Exit::Failed,
+            format!("{error}. Nothing was changed; use the Thalweg that wrote {data}, or a newer one"),
+        ),
+        Error::Storage(Storage::ForeignDirectory { .. }) => {
+            failure(Exit::Failed, format!("{error}. Nothing was changed; name another directory with --data DIR"))
+        }
+        _ => anyhow::Error::new(error).context(format!("cannot open the log in {data}")),
+    }
+}
