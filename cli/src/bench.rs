@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use thalweg_client::{Acks, Consumer, ConsumerConfig, OffsetReset, ProducerConfig};
-use thalweg_protocol::{Compression, TopicPartition};
+use thalweg_protocol::{Compression, Scratch, TopicPartition};
 
 use crate::exit::{Exit, failure};
 use crate::output::progress;
@@ -60,7 +60,9 @@ fn cpu_time() -> Duration {
         libc::getrusage(libc::RUSAGE_SELF, &mut usage);
         usage
     };
-    let of = |time: libc::timeval| Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64);
+    let of = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
     of(usage.ru_utime) + of(usage.ru_stime)
 }
 
@@ -95,7 +97,8 @@ async fn produce(
     acks: Acks,
 ) -> anyhow::Result<()> {
     target.partitions_of(topic).await?;
-    let producer = target.client().producer(ProducerConfig { compression, acks, ..ProducerConfig::default() })?;
+    let producer =
+        target.client().producer(ProducerConfig { compression, acks, ..ProducerConfig::default() })?;
     let mut appender = producer.appender();
     let slot = appender.topic(topic).await?;
     // Random, so that a codec has the work that it has with real data, but the same in every run.
@@ -133,19 +136,27 @@ async fn consume(target: &Target, topic: &str, records: u64) -> anyhow::Result<(
     let mut consumer: Consumer = target.client().consumer(config)?;
     consumer.assign((0..partitions).map(|partition| TopicPartition::new(topic, partition)))?;
     let bar = progress(Some(records));
+    let mut scratch = Scratch::new(DECOMPRESSED_BYTES);
     let measured = Measured::begin();
     let (mut count, mut bytes, mut last) = (0_u64, 0_u64, Instant::now());
     while count < records {
         let polled = consumer.poll(Duration::from_millis(500)).await?;
         for fetched in &polled.batches {
-            count += fetched.records_count() as u64;
-            bytes += fetched.size_in_bytes() as u64;
+            // As a reader would: every record is decoded, and its key and value are looked at.
+            fetched.for_each(&mut scratch, |record| {
+                count += 1;
+                bytes += (record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)) as u64;
+                Ok::<(), thalweg_client::Error>(())
+            })?;
             last = Instant::now();
         }
         bar.set_position(count);
         if last.elapsed() > PATIENCE {
             bar.finish_and_clear();
-            return Err(failure(Exit::Failed, format!("{topic} has only {count} records: no more came for {PATIENCE:?}")));
+            return Err(failure(
+                Exit::Failed,
+                format!("{topic} has only {count} records: no more came for {PATIENCE:?}"),
+            ));
         }
     }
     bar.finish_and_clear();
@@ -153,4 +164,6 @@ async fn consume(target: &Target, topic: &str, records: u64) -> anyhow::Result<(
     Ok(consumer.close().await?)
 }
 
+/// The most that one batch may hold when it is decompressed.
+const DECOMPRESSED_BYTES: usize = 256 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);

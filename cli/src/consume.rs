@@ -66,7 +66,12 @@ struct Plan {
     until: BTreeMap<TopicPartition, i64>,
 }
 
-async fn read(args: &ConsumeArgs, target: &Target, range: OffsetRange, format: &RecordFormat) -> anyhow::Result<()> {
+async fn read(
+    args: &ConsumeArgs,
+    target: &Target,
+    range: OffsetRange,
+    format: &RecordFormat,
+) -> anyhow::Result<()> {
     let count = target.partitions_of(&args.topic).await?;
     if let Some(partition) = args.partition.iter().find(|partition| !(0..count).contains(*partition)) {
         return Err(failure(
@@ -79,7 +84,8 @@ async fn read(args: &ConsumeArgs, target: &Target, range: OffsetRange, format: &
         chosen.into_iter().map(|partition| TopicPartition::new(args.topic.as_str(), partition)).collect();
     let isolation = if args.uncommitted { Isolation::ReadUncommitted } else { Isolation::ReadCommitted };
     let plan = plan(target, &partitions, range, isolation).await?;
-    let config = ConsumerConfig { isolation, offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
+    let config =
+        ConsumerConfig { isolation, offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
     let mut consumer = target.client().consumer(config)?;
     print(&mut consumer, args, plan, format).await?;
     consumer.close().await?;
@@ -126,7 +132,12 @@ async fn plan(
     Ok(plan)
 }
 
-async fn print(consumer: &mut Consumer, args: &ConsumeArgs, plan: Plan, format: &RecordFormat) -> anyhow::Result<()> {
+async fn print(
+    consumer: &mut Consumer,
+    args: &ConsumeArgs,
+    plan: Plan,
+    format: &RecordFormat,
+) -> anyhow::Result<()> {
     let mut open: Vec<TopicPartition> = plan
         .from
         .iter()
@@ -170,4 +181,3 @@ async fn print(consumer: &mut Consumer, args: &ConsumeArgs, plan: Plan, format: 
 const POLL: Duration = Duration::from_millis(500);
 /// The most that one batch may hold when it is decompressed.
 const DECOMPRESSED_BYTES: usize = 256 << 20;
-

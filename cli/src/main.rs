@@ -23,7 +23,14 @@ use crate::target::TargetArgs;
 
 /// A log that speaks the Kafka protocol, streams and SQL over it, and files and Parquet in and out
 #[derive(Debug, Parser)]
-#[command(name = "thalweg", version, about, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "thalweg",
+    version,
+    about,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 struct Arguments {
     #[command(flatten)]
     target: TargetArgs,
@@ -60,7 +67,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_env_filter(EnvFilter::try_from_env("THALWEG_LOG").unwrap_or_else(|_| EnvFilter::new(log_level(&arguments.command))))
+        .with_env_filter(
+            EnvFilter::try_from_env("THALWEG_LOG")
+                .unwrap_or_else(|_| EnvFilter::new(log_level(&arguments.command))),
+        )
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let result = match runtime {

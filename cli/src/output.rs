@@ -21,7 +21,9 @@ pub fn progress(total: Option<u64>) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let (bar, template) = match total {
-        Some(total) => (ProgressBar::new(total), "{bar:30} {percent} % · {human_pos} records · {per_sec} · {eta} left"),
+        Some(total) => {
+            (ProgressBar::new(total), "{bar:30} {percent} % · {human_pos} records · {per_sec} · {eta} left")
+        }
         None => (ProgressBar::new_spinner(), "{spinner} {human_pos} records · {per_sec}"),
     };
     bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));

@@ -98,7 +98,8 @@ pub async fn run(args: ProduceArgs, target: &TargetArgs) -> anyhow::Result<()> {
         Cut::Json => InputFormat::Json,
         Cut::Csv => InputFormat::Csv,
     };
-    let columns = Columns { key: args.key.clone(), timestamp: args.timestamp.clone(), null: args.null.clone() };
+    let columns =
+        Columns { key: args.key.clone(), timestamp: args.timestamp.clone(), null: args.null.clone() };
     let path = args.file.clone();
     let key_delimiter = args.key_delimiter.clone();
     let input = tokio::task::spawn_blocking(move || {
@@ -123,7 +124,10 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
     let partitions = match target.partitions_of(&args.topic).await {
         Ok(partitions) => partitions,
         Err(error) if args.create && crate::exit::of(&error) == Exit::NotFound => {
-            let topic = thalweg_client::NewTopic { partitions: None, ..thalweg_client::NewTopic::new(args.topic.as_str(), 1) };
+            let topic = thalweg_client::NewTopic {
+                partitions: None,
+                ..thalweg_client::NewTopic::new(args.topic.as_str(), 1)
+            };
             target.client().admin().create_topic(topic).await?;
             target.partitions_of(&args.topic).await?
         }
@@ -134,10 +138,15 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
     {
         return Err(failure(
             Exit::NotFound,
-            format!("{} has no partition {partition}; its partitions are 0 to {}", args.topic, partitions - 1),
+            format!(
+                "{} has no partition {partition}; its partitions are 0 to {}",
+                args.topic,
+                partitions - 1
+            ),
         ));
     }
-    let config = ProducerConfig { compression: args.compression, acks: args.acks.into(), ..ProducerConfig::default() };
+    let config =
+        ProducerConfig { compression: args.compression, acks: args.acks.into(), ..ProducerConfig::default() };
     let producer = target.client().producer(config)?;
     let mut appender = producer.appender();
     let topic = appender.topic(&args.topic).await?;
@@ -152,7 +161,14 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
             while input.next(&mut record)? {
                 let (key, value) = (record.key.as_deref(), Some(record.value.as_slice()));
                 let to = partition.unwrap_or_else(|| appender.partition_for(topic, key, value));
-                appender.append_blocking(topic, to, record.timestamp.unwrap_or_else(now_ms), key, value, &[])?;
+                appender.append_blocking(
+                    topic,
+                    to,
+                    record.timestamp.unwrap_or_else(now_ms),
+                    key,
+                    value,
+                    &[],
+                )?;
                 count += 1;
                 if count.is_multiple_of(1024) {
                     bar.set_position(count);

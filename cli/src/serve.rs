@@ -64,20 +64,27 @@ pub fn explain(error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
     match &error {
         Error::Listen { address, source } if source.kind() == std::io::ErrorKind::AddrInUse => failure(
             Exit::Taken,
-            format!("{address} is taken by another program. Stop it, or listen elsewhere: --listen HOST:PORT (port 0 takes a free one)"),
+            format!(
+                "{address} is taken by another program. Stop it, or listen elsewhere: --listen HOST:PORT (port 0 takes a free one)"
+            ),
         ),
-        Error::Listen { .. } | Error::ListenAddress { .. } | Error::Config { .. } => failure(Exit::Usage, error.to_string()),
+        Error::Listen { .. } | Error::ListenAddress { .. } | Error::Config { .. } => {
+            failure(Exit::Usage, error.to_string())
+        }
         Error::Storage(Storage::DirectoryHeld { .. }) => failure(
             Exit::Taken,
-            format!("{error}. One node at a time: stop it, or name another directory with --data DIR. Other commands than serve talk to that node by themselves"),
+            format!(
+                "{error}. One node at a time: stop it, or name another directory with --data DIR. Other commands than serve talk to that node by themselves"
+            ),
         ),
         Error::Storage(Storage::NewerFormat { .. }) => failure(
             Exit::Failed,
             format!("{error}. Nothing was changed; use the Thalweg that wrote {data}, or a newer one"),
         ),
-        Error::Storage(Storage::ForeignDirectory { .. }) => {
-            failure(Exit::Failed, format!("{error}. Nothing was changed; name another directory with --data DIR"))
-        }
+        Error::Storage(Storage::ForeignDirectory { .. }) => failure(
+            Exit::Failed,
+            format!("{error}. Nothing was changed; name another directory with --data DIR"),
+        ),
         _ => anyhow::Error::new(error).context(format!("cannot open the log in {data}")),
     }
 }

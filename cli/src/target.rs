@@ -53,7 +53,9 @@ impl TargetArgs {
                 ));
             }
         };
-        if let Some(holder) = DataDirectory::holder(&data).with_context(|| format!("cannot look into {}", data.display()))? {
+        if let Some(holder) =
+            DataDirectory::holder(&data).with_context(|| format!("cannot look into {}", data.display()))?
+        {
             let Some(address) = holder.address else {
                 return Err(failure(
                     Exit::Taken,
@@ -67,7 +69,8 @@ impl TargetArgs {
             return Ok(Target { client: connect(&address).await?, broker: None });
         }
         let broker = Broker::embedded(&data).await.map_err(|error| crate::serve::explain(error, &data))?;
-        let client = Client::connect(ClientConfig::with_connector(std::sync::Arc::new(broker.connect()))).await?;
+        let client =
+            Client::connect(ClientConfig::with_connector(std::sync::Arc::new(broker.connect()))).await?;
         Ok(Target { client, broker: Some(broker) })
     }
 }

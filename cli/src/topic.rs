@@ -79,19 +79,32 @@ pub async fn run(command: TopicCommand, target: &TargetArgs, format: Format) -> 
     result.and(target.close().await)
 }
 
-async fn create(target: &Target, wanted: Vec<NewTopic>, if_not_exists: bool, format: Format) -> anyhow::Result<()> {
+async fn create(
+    target: &Target,
+    wanted: Vec<NewTopic>,
+    if_not_exists: bool,
+    format: Format,
+) -> anyhow::Result<()> {
     let names: Vec<_> = wanted.iter().map(|topic| topic.name.clone()).collect();
     let mut first_error = None;
     for (name, result) in names.iter().zip(target.client().admin().create_topics(wanted).await?) {
         match result {
             Ok(created) if format == Format::Json => {
-                println!("{}", serde_json::json!({"topic": &*created.name, "id": created.id.to_string(), "partitions": created.partitions}));
+                println!(
+                    "{}",
+                    serde_json::json!({"topic": &*created.name, "id": created.id.to_string(), "partitions": created.partitions})
+                );
             }
             Ok(created) => match created.partitions {
-                Some(partitions) => println!("created {name} with {partitions} partition{}", if partitions == 1 { "" } else { "s" }),
+                Some(partitions) => println!(
+                    "created {name} with {partitions} partition{}",
+                    if partitions == 1 { "" } else { "s" }
+                ),
                 None => println!("created {name}"),
             },
-            Err(error) if if_not_exists && error.code() == Some(thalweg_protocol::ErrorCode::TopicAlreadyExists) => {
+            Err(error)
+                if if_not_exists && error.code() == Some(thalweg_protocol::ErrorCode::TopicAlreadyExists) =>
+            {
                 println!("{name} is there already");
             }
             Err(error) => {
@@ -111,7 +124,10 @@ async fn list(target: &Target, internal: bool, format: Format) -> anyhow::Result
     let shown = topics.iter().filter(|topic| internal || !topic.is_internal);
     if format == Format::Json {
         for topic in shown {
-            println!("{}", serde_json::json!({"topic": &*topic.name, "id": topic.id.to_string(), "partitions": topic.partitions.len(), "internal": topic.is_internal}));
+            println!(
+                "{}",
+                serde_json::json!({"topic": &*topic.name, "id": topic.id.to_string(), "partitions": topic.partitions.len(), "internal": topic.is_internal})
+            );
         }
         return Ok(());
     }
@@ -160,7 +176,10 @@ impl Ends {
                 .iter()
                 .map(|partition| TopicPartition::new(topic.name.clone(), partition.partition))
                 .map(|at| {
-                    let of = |offsets: &std::collections::BTreeMap<TopicPartition, thalweg_client::ListedOffset>| {
+                    let of = |offsets: &std::collections::BTreeMap<
+                        TopicPartition,
+                        thalweg_client::ListedOffset,
+                    >| {
                         offsets.get(&at).and_then(|listed| listed.offset).map(|offset| offset.0)
                     };
                     (of(&starts), of(&ends))
@@ -198,15 +217,27 @@ fn describe_json(topic: &TopicMetadata, ends: &Ends) -> serde_json::Value {
 fn describe_table(topic: &TopicMetadata, ends: &Ends) {
     println!("{} · id {} · {} partitions", topic.name, topic.id, topic.partitions.len());
     let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_header(["PARTITION", "LEADER", "EPOCH", "REPLICAS", "IN SYNC", "OUT OF SYNC", "START", "END"]);
+    table.load_preset(presets::NOTHING).set_header([
+        "PARTITION",
+        "LEADER",
+        "EPOCH",
+        "REPLICAS",
+        "IN SYNC",
+        "OUT OF SYNC",
+        "START",
+        "END",
+    ]);
     let ids = |nodes: &[i32]| {
-        if nodes.is_empty() { "-".to_string() } else { nodes.iter().map(i32::to_string).collect::<Vec<_>>().join(",") }
+        if nodes.is_empty() {
+            "-".to_string()
+        } else {
+            nodes.iter().map(i32::to_string).collect::<Vec<_>>().join(",")
+        }
     };
     let number = |number: Option<i64>| number.map_or("?".to_string(), |number| number.to_string());
     for (partition, (start, end)) in topic.partitions.iter().zip(&ends.0) {
-        let raw = |nodes: &[thalweg_protocol::NodeId]| ids(&nodes.iter().map(|node| node.0).collect::<Vec<_>>());
+        let raw =
+            |nodes: &[thalweg_protocol::NodeId]| ids(&nodes.iter().map(|node| node.0).collect::<Vec<_>>());
         table.add_row([
             partition.partition.to_string(),
             partition.leader.to_string(),
