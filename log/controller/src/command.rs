@@ -1,5 +1,5 @@
-//! What can be asked of the cluster metadata. A command is only a proposal: whether it is valid is decided when it is
-//! applied, on the state that stands at its place in the log.
+//! What can be asked of the cluster metadata. A command is only a proposal: whether it is valid is decided
+//! when it is applied, on the state that stands at its place in the log.
 //!
 //! Commands are written to the metadata log as JSON (see docs/formats/metadata-log.md); their field names
 //! are therefore part of a format.
@@ -34,8 +34,9 @@ pub struct CreateTopics {
 pub struct NewTopic {
     /// `[a-zA-Z0-9._-]{1,249}`, not `.` or `..`.
     pub name: ByteString,
-    /// The id that the topic gets, drawn by the proposer (the state machine has no randomness of its own). Proposing the
-    /// same name and id again after an unknown outcome answers with the topic that the first attempt made.
+    /// The id that the topic gets, drawn by the proposer (the state machine has no randomness of its own).
+    /// Proposing the same name and id again after an unknown outcome answers with the topic that the first
+    /// attempt made.
     #[serde(with = "json::uuid")]
     pub id: Uuid,
     /// How many partitions, −1 for the default; −1 too where `assignment` is given.
@@ -120,8 +121,8 @@ pub struct AlterTopicConfigs {
 pub struct TopicConfigChange {
     /// The topic's name.
     pub name: ByteString,
-    /// Starts from no configs at all instead of the topic's own (the AlterConfigs API; IncrementalAlterConfigs
-    /// leaves this false).
+    /// Starts from no configs at all instead of the topic's own (the AlterConfigs API;
+    /// IncrementalAlterConfigs leaves this false).
     #[serde(default, skip_serializing_if = "is_false")]
     pub replace: bool,
     /// What to do; a key that occurs twice is refused.
@@ -159,8 +160,8 @@ pub struct RegisterNode {
     /// The node's id, not negative.
     #[serde(with = "json::number")]
     pub node: NodeId,
-    /// The id of its data directory, which stays over restarts: a wiped node does not come back under an id that still has
-    /// replicas to its name.
+    /// The id of its data directory, which stays over restarts: a wiped node does not come back under an id
+    /// that still has replicas to its name.
     #[serde(with = "json::uuid")]
     pub uuid: Uuid,
     /// Where clients reach it.
@@ -181,8 +182,8 @@ pub struct UnregisterNode {
     pub node: NodeId,
 }
 
-/// Fences a node that stopped sending heartbeats, or lets it back in. A fenced node leads nothing and leaves the ISR of
-/// every partition that has another member.
+/// Fences a node that stopped sending heartbeats, or lets it back in. A fenced node leads nothing and leaves
+/// the ISR of every partition that has another member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FenceNode {
@@ -196,8 +197,8 @@ pub struct FenceNode {
     pub fenced: bool,
 }
 
-/// A leader changes the ISR of partitions it leads (AlterPartition); each one is decided by itself and only takes effect if
-/// nothing else has changed the partition since.
+/// A leader changes the ISR of partitions it leads (AlterPartition); each one is decided by itself and only
+/// takes effect if nothing else has changed the partition since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeIsr {

@@ -7,7 +7,8 @@ use crate::driver::{Done, Driver, ProposeError};
 use crate::state::ClusterState;
 use crate::state_machine::{StateMachine, Subscription};
 
-/// The handle by which a node reads the cluster's metadata and proposes changes. Copies are the same controller.
+/// The handle by which a node reads the cluster's metadata and proposes changes. Copies are the same
+/// controller.
 #[derive(Clone)]
 pub struct Controller {
     machine: Arc<StateMachine>,
@@ -27,8 +28,9 @@ impl Controller {
 
     /// Proposes a command and waits for the answer. Async code uses [`propose_then`](Self::propose_then).
     ///
-    /// The response comes when the command is durable and applied here: [`state`](Self::state) shows its effect. A command that was
-    /// not accepted is answered by a [`Rejection`](crate::Rejection) inside the response.
+    /// The response comes when the command is durable and applied here: [`state`](Self::state) shows its
+    /// effect. A command that was not accepted is answered by a [`Rejection`](crate::Rejection) inside the
+    /// response.
     pub fn propose<P: Proposal>(&self, proposal: P) -> Result<P::Response, ProposeError> {
         let (sender, receiver) = mpsc::sync_channel(1);
         self.propose_then(proposal, move |result| {
@@ -38,8 +40,8 @@ impl Controller {
         receiver.recv().unwrap_or(Err(ProposeError::UnknownOutcome))
     }
 
-    /// Proposes a command and has `done` called with the answer, once, perhaps before this returns, perhaps on the thread
-    /// that applies commands: it must not wait for another proposal.
+    /// Proposes a command and has `done` called with the answer, once, perhaps before this returns, perhaps
+    /// on the thread that applies commands: it must not wait for another proposal.
     pub fn propose_then<P: Proposal>(
         &self,
         proposal: P,

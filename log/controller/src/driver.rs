@@ -6,21 +6,24 @@ use thalweg_protocol::NodeId;
 
 use crate::command::{Command, Response};
 
-/// Puts proposed commands in one order, makes them durable and applies them to a [`StateMachine`](crate::StateMachine).
+/// Puts proposed commands in one order, makes them durable and applies them to a
+/// [`StateMachine`](crate::StateMachine).
 ///
 /// [`LocalDriver`](crate::LocalDriver) does so for one node; consensus does it for several.
 pub trait Driver: Send + Sync + 'static {
     /// Hands over a command. Commands of one thread that this driver accepts keep their order.
     ///
-    /// The answer may come before this returns, later, on any thread; it comes once. A response is given only when the command is
-    /// durable and applied: the state machine that this driver feeds shows it, and its observers have been called.
+    /// The answer may come before this returns, later, on any thread; it comes once. A response is given only
+    /// when the command is durable and applied: the state machine that this driver feeds shows it, and its
+    /// observers have been called.
     fn propose(&self, command: Command, done: Done);
 
     /// Answers what was proposed before, refuses what comes after, and returns when the log is at rest.
     fn close(&self);
 }
 
-/// Where the answer to a proposal goes. If it is dropped without an answer, the outcome is unknown, and that is what is answered.
+/// Where the answer to a proposal goes. If it is dropped without an answer, the outcome is unknown, and that
+/// is what is answered.
 pub struct Done(Option<Answer>);
 
 type Answer = Box<dyn FnOnce(Result<Response, ProposeError>) + Send>;

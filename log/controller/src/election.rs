@@ -1,7 +1,8 @@
 //! Who leads a partition. Pure decisions: each gives the partition as it should be.
 //!
-//! The leader is the first live replica, in the order of the replicas, among those in sync, and nobody if there is none. The
-//! leader epoch rises whenever the leader changes or begins anew; the partition epoch, with every change.
+//! The leader is the first live replica, in the order of the replicas, among those in sync, and nobody if
+//! there is none. The leader epoch rises whenever the leader changes or begins anew; the partition epoch,
+//! with every change.
 
 use thalweg_protocol::{LeaderEpoch, NodeId};
 
@@ -18,8 +19,8 @@ pub(crate) fn initial(replicas: Vec<NodeId>, is_live: impl Fn(NodeId) -> bool) -
     Partition { replicas, isr, leader, leader_epoch: LeaderEpoch(0), partition_epoch: PartitionEpoch(0) }
 }
 
-/// What becomes of a partition when `node` is fenced; `None` if it does not matter to it. `is_live` already says so of the node. The
-/// last member stays in the ISR, so that it can lead again when it comes back.
+/// What becomes of a partition when `node` is fenced; `None` if it does not matter to it. `is_live` already
+/// says so of the node. The last member stays in the ISR, so that it can lead again when it comes back.
 pub(crate) fn fenced(
     partition: &Partition,
     node: NodeId,
@@ -30,9 +31,9 @@ pub(crate) fn fenced(
     decided(partition, isr, leader, is_live)
 }
 
-/// What becomes of a partition when `node` has started again: where it leads, it begins a new epoch, because what it had not
-/// synced may be gone and other records may get those offsets. It stays in the ISR if `keeps_isr` (it has on disk what was
-/// acknowledged), and otherwise if nobody else is in it.
+/// What becomes of a partition when `node` has started again: where it leads, it begins a new epoch, because
+/// what it had not synced may be gone and other records may get those offsets. It stays in the ISR if
+/// `keeps_isr` (it has on disk what was acknowledged), and otherwise if nobody else is in it.
 pub(crate) fn restarted(
     partition: &Partition,
     node: NodeId,
@@ -82,7 +83,8 @@ pub(crate) fn elected(
     }
 }
 
-/// The partition with this ISR and leader, or with an elected leader in the place of none; `None` if that is how it stands.
+/// The partition with this ISR and leader, or with an elected leader in the place of none; `None` if that is
+/// how it stands.
 fn decided(
     partition: &Partition,
     isr: Vec<NodeId>,

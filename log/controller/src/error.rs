@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thalweg_protocol::Uuid;
 
-/// Why the metadata cannot be opened. None of these is repaired by starting with empty metadata: the records of topics that the
-/// metadata no longer knows would be out of reach.
+/// Why the metadata cannot be opened. None of these is repaired by starting with empty metadata: the records
+/// of topics that the metadata no longer knows would be out of reach.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused something.
@@ -20,7 +20,10 @@ pub enum Error {
         source: io::Error,
     },
     /// A file holds what was never written to it.
-    #[error("the metadata file {} is corrupt at byte {position}: {what}. It was not changed; restore it from a copy", path.display())]
+    #[error(
+        "the metadata file {} is corrupt at byte {position}: {what}. It was not changed; restore it from a copy",
+        path.display()
+    )]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -30,7 +33,11 @@ pub enum Error {
         what: String,
     },
     /// A file was written by a newer version.
-    #[error("{} has format version {found}, and this version of Thalweg reads {supported} at most: start the newer version again", path.display())]
+    #[error(
+        "{} has format version {found}, and this version of Thalweg reads {supported} at most: \
+         start the newer version again",
+        path.display()
+    )]
     NewerFormat {
         /// The file.
         path: PathBuf,
@@ -50,7 +57,10 @@ pub enum Error {
         expected: Uuid,
     },
     /// There is no metadata in the directory, although there should be.
-    #[error("there is no metadata in {}, although the node has run before: restore the directory from a copy", dir.display())]
+    #[error(
+        "there is no metadata in {}, although the node has run before: restore the directory from a copy",
+        dir.display()
+    )]
     Missing {
         /// The directory.
         dir: PathBuf,

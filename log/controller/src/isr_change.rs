@@ -6,8 +6,8 @@ use crate::command::IsrChange;
 use crate::rejection::{IsrFault, Rejection};
 use crate::topic::Partition;
 
-/// The partition as `change`, proposed by `node`, makes it. An ISR that is as it was changes nothing, so that a repeated
-/// proposal is harmless.
+/// The partition as `change`, proposed by `node`, makes it. An ISR that is as it was changes nothing, so that
+/// a repeated proposal is harmless.
 pub(crate) fn changed(
     partition: &Partition,
     change: &IsrChange,
@@ -70,7 +70,8 @@ mod tests {
         }
     }
 
-    /// Node `node` proposes `isr` in leader epoch `epochs.0` and partition epoch `epochs.1`; node 4 is fenced.
+    /// Node `node` proposes `isr` in leader epoch `epochs.0` and partition epoch `epochs.1`; node 4 is
+    /// fenced.
     fn check(node: i32, epochs: (i32, i32), isr: &[i32], expected: Result<(&[i32], i32), Rejection>) {
         let change = IsrChange {
             topic: Uuid::ZERO,

@@ -1,8 +1,9 @@
 //! The cluster's metadata: topics, partitions, nodes, configs, producer ids.
 //!
-//! Everything that changes it is a [`Command`]. Whoever wants a change only proposes it, to a [`Controller`]; a [`Driver`] puts
-//! the commands in one order and makes them durable; then [`apply`], a pure function, decides whether each is valid and
-//! carries it out. Readers hold a [`ClusterState`] as it stood at one place of that order.
+//! Everything that changes it is a [`Command`]. Whoever wants a change only proposes it, to a [`Controller`];
+//! a [`Driver`] puts the commands in one order and makes them durable; then [`apply`], a pure function,
+//! decides whether each is valid and carries it out. Readers hold a [`ClusterState`] as it stood at one place
+//! of that order.
 //!
 //! Nothing here knows tokio or wire messages, and nothing but the driver's [`Disk`] does I/O.
 

@@ -1,10 +1,11 @@
-//! The bounds of what the cluster metadata takes in. `apply` decides by them, so changing one changes what an old
-//! log means: a change needs a new metadata version.
+//! The bounds of what the cluster metadata takes in. `apply` decides by them, so changing one changes what an
+//! old log means: a change needs a new metadata version.
 
 /// Partitions that one command may create, as in Kafka: a request for 2³¹ must not cost memory.
 pub const MAX_PARTITIONS_PER_COMMAND: usize = 10_000;
 
-/// Partitions in the whole cluster: each costs about 300 bytes in every node's memory and some in every snapshot.
+/// Partitions in the whole cluster: each costs about 300 bytes in every node's memory and some in every
+/// snapshot.
 pub const MAX_PARTITIONS: u64 = 1_000_000;
 
 /// Bytes in a topic's name: with `-<partition>` it still fits a file name.

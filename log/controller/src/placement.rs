@@ -1,5 +1,5 @@
-//! On which nodes the replicas of new partitions go. A pure decision without randomness of its own: every node that applies the
-//! same command must come to the same one.
+//! On which nodes the replicas of new partitions go. A pure decision without randomness of its own: every
+//! node that applies the same command must come to the same one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::node::Node;
 /// Partitions to be placed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
-    /// The topic: its random id decides where the first partition goes, so that small topics do not all meet on the
-    /// first nodes.
+    /// The topic: its random id decides where the first partition goes, so that small topics do not all meet
+    /// on the first nodes.
     pub(crate) topic: Uuid,
     /// The index of the first partition.
     pub(crate) first: usize,
@@ -23,9 +23,9 @@ pub(crate) struct Order {
     pub(crate) factor: usize,
 }
 
-/// Spreads replicas over `nodes`: leaders go round, the replicas of one partition stand on different nodes and in as many racks
-/// as there are, and the partitions that one node leads have their followers on changing nodes, so that their load spreads when it
-/// fails.
+/// Spreads replicas over `nodes`: leaders go round, the replicas of one partition stand on different nodes
+/// and in as many racks as there are, and the partitions that one node leads have their followers on changing
+/// nodes, so that their load spreads when it fails.
 pub(crate) fn spread<'a>(nodes: impl Iterator<Item = &'a Arc<Node>>, order: Order) -> Vec<Vec<NodeId>> {
     let ring = ring(nodes);
     assert!(
@@ -55,7 +55,8 @@ fn ring<'a>(nodes: impl Iterator<Item = &'a Arc<Node>>) -> Vec<Place<'a>> {
     (0..deepest).flat_map(layer).collect()
 }
 
-/// The replicas of one partition: the leader stands at `leader` in the ring, the followers after it, from further on in every
+/// The replicas of one partition: the leader stands at `leader` in the ring, the followers after it, from
+/// further on in every
 /// `round`; racks that are not represented yet come first.
 fn replicas(ring: &[Place<'_>], leader: usize, round: usize, factor: usize) -> Vec<NodeId> {
     let nodes = ring.len();

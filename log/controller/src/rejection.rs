@@ -74,7 +74,7 @@ pub enum Rejection {
     },
     /// INVALID_PARTITIONS.
     #[error(
-        "the topic '{topic}' has {current} partitions already, and is to have {count}: partitions can only be added"
+        "the topic '{topic}' has {current} partitions already, and is to have {count}: they can only be added"
     )]
     NotMorePartitions {
         /// The topic's name.
@@ -145,7 +145,7 @@ pub enum Rejection {
     },
     /// DUPLICATE_BROKER_REGISTRATION.
     #[error(
-        "the node id {node} belongs to the data directory {owner}: choose another id, or unregister the node first"
+        "the node id {node} belongs to the data directory {owner}: choose another id, or unregister it first"
     )]
     NodeIdTaken {
         /// The id.

@@ -1,7 +1,8 @@
 //! An ordered map whose copies share what they have in common.
 //!
-//! The entries stand in sorted chunks behind `Arc`s. A copy copies the list of chunks, a change copies one chunk: some
-//! microseconds each for 10,000 entries, where a deep copy of the cluster's state would take milliseconds for every command.
+//! The entries stand in sorted chunks behind `Arc`s. A copy copies the list of chunks, a change copies one
+//! chunk: some microseconds each for 10,000 entries, where a deep copy of the cluster's state would take
+//! milliseconds for every command.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -88,8 +89,8 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         Some(value)
     }
 
-    /// What differs from `old`, in the order of the keys; `same` compares two values. Chunks that both maps share are not
-    /// looked into, so that the cost follows the changes and not the size.
+    /// What differs from `old`, in the order of the keys; `same` compares two values. Chunks that both maps
+    /// share are not looked into, so that the cost follows the changes and not the size.
     pub(crate) fn differences<'a>(
         &'a self,
         old: &'a Self,

@@ -14,8 +14,8 @@ use crate::topic::{Partition, Topic};
 /// The version of the rules by which this binary applies commands.
 pub const METADATA_VERSION: u16 = 1;
 
-/// The cluster's metadata at one place of the log. It is changed by [`apply`](crate::apply) only; readers hold it behind
-/// an `Arc` and see it as it stood. Copies share topics, partitions and nodes.
+/// The cluster's metadata at one place of the log. It is changed by [`apply`](crate::apply) only; readers
+/// hold it behind an `Arc` and see it as it stood. Copies share topics, partitions and nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClusterState {
     pub(crate) cluster_id: Uuid,
@@ -127,8 +127,8 @@ impl ClusterState {
         self.node(id).is_some_and(|node| !node.fenced)
     }
 
-    /// What became of the topics since `old`, by name. A topic that was deleted and created anew is there twice, the deletion first.
-    /// The cost follows the number of changes.
+    /// What became of the topics since `old`, by name. A topic that was deleted and created anew is there
+    /// twice, the deletion first. The cost follows the number of changes.
     pub fn topic_changes_since(&self, old: &Self) -> Vec<TopicChange> {
         let mut changes = Vec::new();
         for difference in self.topics.differences(&old.topics, Arc::ptr_eq) {

@@ -52,8 +52,8 @@ impl StateMachine {
         self.published.load_full()
     }
 
-    /// Applies commands in their order, publishes the state after the last one, and calls the observers. Gives one response for
-    /// each command.
+    /// Applies commands in their order, publishes the state after the last one, and calls the observers.
+    /// Gives one response for each command.
     ///
     /// # Panics
     ///
@@ -76,8 +76,9 @@ impl StateMachine {
         self.publish(&mut observers, &old, state);
     }
 
-    /// Has `observer` called after each change, with the states before and after it, in order and without gaps, on the thread that
-    /// applies: it must be quick, and must not propose and wait. A proposal is answered after the observers have seen its effect.
+    /// Has `observer` called after each change, with the states before and after it, in order and without
+    /// gaps, on the thread that applies: it must be quick, and must not propose and wait. A proposal is
+    /// answered after the observers have seen its effect.
     pub fn subscribe(
         &self,
         observer: impl FnMut(&Arc<ClusterState>, &Arc<ClusterState>) + Send + 'static,

@@ -9,8 +9,8 @@ use thalweg_protocol::{LeaderEpoch, NodeId, Uuid};
 use crate::ids::PartitionEpoch;
 use crate::topic_config::{ConfigError, TopicConfig};
 
-/// A topic. It is immutable: a change makes a new one, which shares with the old one the partitions that stayed as they
-/// were.
+/// A topic. It is immutable: a change makes a new one, which shares with the old one the partitions that
+/// stayed as they were.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topic {
     /// Its name.

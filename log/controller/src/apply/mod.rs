@@ -1,8 +1,8 @@
 //! The one place where the cluster's metadata changes: pure, deterministic, without I/O, clock or randomness.
 //!
-//! Every node applies the same commands in the same order and must come to the same state, also years later from an old log. What a
-//! command is answered and what it does is therefore as fixed as the format it is written in: another rule needs another
-//! metadata version.
+//! Every node applies the same commands in the same order and must come to the same state, also years later
+//! from an old log. What a command is answered and what it does is therefore as fixed as the format it is
+//! written in: another rule needs another metadata version.
 
 mod configs;
 mod nodes;

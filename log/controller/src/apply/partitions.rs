@@ -14,37 +14,63 @@ pub(super) fn change_isr(state: &mut ClusterState, command: &ChangeIsr) -> Resul
     if let Err(rejection) = nodes::current(state, command.node, command.epoch) {
         return command.partitions.iter().map(|_| Err(rejection.clone())).collect();
     }
+    let mut edit = Edit { state, open: None };
     let mut change = |change: &IsrChange| {
-        let topic = state.topic_by_id(change.topic).ok_or(Rejection::UnknownTopicId { id: change.topic })?;
-        let topic = Arc::clone(topic);
-        let partition = find(&topic, change.partition)?;
-        let next = isr_change::changed(partition, change, command.node, |node| state.is_live(node))?;
-        Ok(put(state, &topic, change.partition, next))
+        let topic = edit.state.topic_by_id(change.topic);
+        let topic = topic.cloned().ok_or(Rejection::UnknownTopicId { id: change.topic })?;
+        edit.partition(&topic, change.partition, |state, partition| {
+            isr_change::changed(partition, change, command.node, |node| state.is_live(node))
+        })
     };
-    command.partitions.iter().map(&mut change).collect()
+    let results = command.partitions.iter().map(&mut change).collect();
+    edit.close();
+    results
 }
 
 pub(super) fn elect_leaders(state: &mut ClusterState, command: &ElectLeaders) -> Results<Arc<Partition>> {
+    let mut edit = Edit { state, open: None };
     let mut elect = |PartitionRef { topic, partition }: &PartitionRef| {
-        let topic = state.topic(topic).ok_or_else(|| Rejection::UnknownTopic { name: topic.clone() })?;
-        let topic = Arc::clone(topic);
-        let next = election::elected(find(&topic, *partition)?, command.kind, |node| state.is_live(node))?;
-        Ok(put(state, &topic, *partition, next))
+        let found = edit.state.topic(topic);
+        let found = found.cloned().ok_or_else(|| Rejection::UnknownTopic { name: topic.clone() })?;
+        edit.partition(&found, *partition, |state, partition| {
+            election::elected(partition, command.kind, |node| state.is_live(node))
+        })
     };
-    command.partitions.iter().map(&mut elect).collect()
+    let results = command.partitions.iter().map(&mut elect).collect();
+    edit.close();
+    results
 }
 
-fn find(topic: &Topic, partition: i32) -> Result<&Arc<Partition>, Rejection> {
-    topic
-        .partition(partition)
-        .ok_or_else(|| Rejection::UnknownPartition { topic: topic.name.clone(), partition })
+/// Changes partitions one after the other. A topic is copied once for all changes to it that follow one
+/// another: when a node fails, one command changes thousands of partitions.
+struct Edit<'a> {
+    state: &'a mut ClusterState,
+    /// The topic that is being changed, which the state does not have yet.
+    open: Option<Topic>,
 }
 
-/// Puts `next` in the place of the partition that `find` has found.
-fn put(state: &mut ClusterState, topic: &Topic, partition: i32, next: Partition) -> Arc<Partition> {
-    let next = Arc::new(next);
-    let mut topic = topic.clone();
-    topic.partitions[partition as usize] = Arc::clone(&next);
-    state.put_topic(topic);
-    next
+impl Edit<'_> {
+    /// Puts what `decide` makes of a partition in its place.
+    fn partition(
+        &mut self,
+        topic: &Arc<Topic>,
+        index: i32,
+        decide: impl FnOnce(&ClusterState, &Partition) -> Result<Partition, Rejection>,
+    ) -> Result<Arc<Partition>, Rejection> {
+        if self.open.as_ref().is_none_or(|open| open.id != topic.id) {
+            self.close();
+        }
+        let open = self.open.get_or_insert_with(|| Topic::clone(topic));
+        let place = usize::try_from(index).ok().and_then(|index| open.partitions.get_mut(index));
+        let unknown = || Rejection::UnknownPartition { topic: topic.name.clone(), partition: index };
+        let place = place.ok_or_else(unknown)?;
+        *place = Arc::new(decide(self.state, place)?);
+        Ok(Arc::clone(place))
+    }
+
+    fn close(&mut self) {
+        if let Some(topic) = self.open.take() {
+            self.state.put_topic(topic);
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! The disk under the metadata log, as far as the log uses it: a seam, so that tests can let it fail and crash.
+//! The disk under the metadata log, as far as the log uses it: a seam, so that tests can let it fail and
+//! crash.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

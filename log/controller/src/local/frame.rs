@@ -112,8 +112,8 @@ pub(super) fn read(bytes: &[u8]) -> Option<Frame<'_>> {
     (array(head, 4) == checksum(frame).to_be_bytes()).then_some(Frame { command, offset, synced, size })
 }
 
-/// Whether a whole frame anywhere in `bytes` after `bad` was written when `bad` had been synced. Looks at every byte, because
-/// nothing says where the next frame begins after one that cannot be read.
+/// Whether a whole frame anywhere in `bytes` after `bad` was written when `bad` had been synced. Looks at
+/// every byte, because nothing says where the next frame begins after one that cannot be read.
 pub(super) fn was_synced(bytes: &[u8], bad: usize) -> bool {
     let later = |at: usize| {
         let synced = bytes.get(at + 17..at + FRAME).map(|field| u64::from_be_bytes(array(field, 0)));

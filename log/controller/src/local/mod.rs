@@ -32,7 +32,8 @@ const REPLAYED_AT_ONCE: usize = 1_024;
 
 /// Writes commands to a log on the local disk, a round of them with each fsync, and applies them then.
 ///
-/// Who proposes waits in a queue; one thread takes all that waits, writes and syncs it, applies and answers it.
+/// Who proposes waits in a queue; one thread takes all that waits, writes and syncs it, applies and answers
+/// it.
 pub struct LocalDriver {
     queue: Arc<Queue>,
     /// Held by whoever ends the thread, so that it is joined once.
@@ -40,9 +41,9 @@ pub struct LocalDriver {
 }
 
 impl LocalDriver {
-    /// Makes the metadata of a new cluster in `dir`, which is created if need be, and opens it. Metadata that is there is left as it is,
-    /// and is an error, unless it is that of a cluster to which nothing has happened: then the node has crashed when it started for the
-    /// first time.
+    /// Makes the metadata of a new cluster in `dir`, which is created if need be, and opens it. Metadata that
+    /// is there is left as it is, and is an error, unless it is that of a cluster to which nothing has
+    /// happened: then the node has crashed when it started for the first time.
     pub fn create(
         disk: Arc<dyn Disk>,
         dir: &Path,
@@ -61,8 +62,8 @@ impl LocalDriver {
         Self::open(disk, dir, cluster_id, config)
     }
 
-    /// Opens the metadata that [`create`](Self::create) has made in `dir`. What a crash has left half done is finished or undone; anything
-    /// else that is not as it was written is an error.
+    /// Opens the metadata that [`create`](Self::create) has made in `dir`. What a crash has left half done is
+    /// finished or undone; anything else that is not as it was written is an error.
     pub fn open(
         disk: Arc<dyn Disk>,
         dir: &Path,
@@ -111,7 +112,8 @@ impl Driver for LocalDriver {
     fn close(&self) {
         self.queue.close();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // An answer or an observer may drop the last handle: then this is the thread itself, which ends by itself.
+        // An answer or an observer may drop the last handle: then this is the thread itself, which ends by
+        // itself.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id())
             && thread.join().is_err()
         {

@@ -81,7 +81,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Refuses what waits and what comes from now on: the log cannot be written any more. A queue that was closed before stays so.
+    /// Refuses what waits and what comes from now on: the log cannot be written any more. A queue that was
+    /// closed before stays so.
     pub(super) fn go_offline(&self, reason: String) {
         let refusal = ProposeError::Offline { dir: self.dir.clone(), reason };
         let mut content = self.lock();

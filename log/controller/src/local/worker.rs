@@ -11,8 +11,8 @@ use crate::config::LocalConfig;
 use crate::driver::ProposeError;
 use crate::state_machine::{Entry, StateMachine};
 
-/// Writes the log, one round after the other: all that waits is written, synced once, applied and answered, while the next
-/// round collects.
+/// Writes the log, one round after the other: all that waits is written, synced once, applied and answered,
+/// while the next round collects.
 pub(super) struct Worker {
     pub(super) queue: Arc<Queue>,
     pub(super) machine: Arc<StateMachine>,
@@ -82,7 +82,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Says how far the log is synced, which matters when the next command is long in coming. A full disk can do without.
+    /// Says how far the log is synced, which matters when the next command is long in coming. A full disk can
+    /// do without.
     fn mark(&mut self) -> Result<(), Offline> {
         match self.log.mark() {
             Ok(()) | Err(AppendError::Full) => Ok(()),
@@ -90,7 +91,8 @@ impl Worker {
         }
     }
 
-    /// Begins a new log after a snapshot when this one is long. If there is no space for that, the log grows on.
+    /// Begins a new log after a snapshot when this one is long. If there is no space for that, the log grows
+    /// on.
     fn snapshot_if_due(&mut self) -> Result<(), Offline> {
         let limit = self.config.snapshot_after_bytes.max(self.snapshot_bytes);
         if self.log.is_empty() || self.log.length() <= self.failed_at + limit {
@@ -112,7 +114,6 @@ impl Worker {
         let state = self.machine.state();
         assert_eq!(state.offset().plus(1), next, "everything in the log is applied");
         let bytes = state.to_snapshot();
-        let old_log = self.log.path().to_owned();
         log_file::write_whole(&*self.disk, &self.dir.join(names::of(next, names::SNAPSHOT)), &bytes)?;
         self.log = LogFile::create(&*self.disk, &self.dir, state.cluster_id(), next)?;
         self.snapshot_bytes = bytes.len() as u64;
@@ -125,7 +126,8 @@ impl Worker {
         for name in names.iter().filter(older) {
             self.disk.remove(&self.dir.join(name))?;
         }
-        tracing::debug!(log = %old_log.display(), bytes = bytes.len(), "the metadata log begins anew after a snapshot");
+        let log = self.log.path().display();
+        tracing::debug!(%log, bytes = bytes.len(), "the metadata log begins anew after a snapshot");
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! The configs of a topic: one row each, from which come the typed values, the checks and what DescribeConfigs says.
+//! The configs of a topic: one row each, from which come the typed values, the checks and what
+//! DescribeConfigs says.
 
 mod value;
 
@@ -98,43 +99,56 @@ macro_rules! topic_configs {
 }
 
 topic_configs! {
-    /// What happens to old segments: `delete` removes them by time and size, `compact` keeps the latest record of each
-    /// key, `delete,compact` does both; with an empty list they stay for ever.
-    cleanup_policy: CleanupPolicy = "cleanup.policy" (Some("log.cleanup.policy")), default CleanupPolicy::DELETE, any;
+    /// What happens to old segments: `delete` removes them by time and size, `compact` keeps the latest
+    /// record of each key, `delete,compact` does both; with an empty list they stay for ever.
+    cleanup_policy: CleanupPolicy = "cleanup.policy" (Some("log.cleanup.policy")),
+        default CleanupPolicy::DELETE, any;
 
-    /// Milliseconds for which records are kept under the `delete` policy, −1 for ever. A segment goes when its latest
-    /// record is older.
-    retention_ms: i64 = "retention.ms" (Some("log.retention.ms")), default 604_800_000, at_least(-1);
+    /// Milliseconds for which records are kept under the `delete` policy, −1 for ever. A segment goes when
+    /// its latest record is older.
+    retention_ms: i64 = "retention.ms" (Some("log.retention.ms")),
+        default 604_800_000, at_least(-1);
 
     /// Bytes that a partition keeps under the `delete` policy, −1 without a limit.
-    retention_bytes: i64 = "retention.bytes" (Some("log.retention.bytes")), default -1, at_least(-1);
+    retention_bytes: i64 = "retention.bytes" (Some("log.retention.bytes")),
+        default -1, at_least(-1);
 
     /// Bytes after which a segment is closed and the next one begun.
-    segment_bytes: i32 = "segment.bytes" (Some("log.segment.bytes")), default 1 << 30, at_least(4_096);
+    segment_bytes: i32 = "segment.bytes" (Some("log.segment.bytes")),
+        default 1 << 30, at_least(4_096);
 
-    /// Milliseconds after which a segment is closed even if it is not full, so that retention and compaction reach its records.
-    segment_ms: i64 = "segment.ms" (Some("log.roll.ms")), default 604_800_000, at_least(1);
+    /// Milliseconds after which a segment is closed even if it is not full, so that retention and compaction
+    /// reach its records.
+    segment_ms: i64 = "segment.ms" (Some("log.roll.ms")),
+        default 604_800_000, at_least(1);
 
     /// Milliseconds by which `segment.ms` is shortened at random, so that segments do not all close at once.
-    segment_jitter_ms: i64 = "segment.jitter.ms" (Some("log.roll.jitter.ms")), default 0, at_least(0);
+    segment_jitter_ms: i64 = "segment.jitter.ms" (Some("log.roll.jitter.ms")),
+        default 0, at_least(0);
 
     /// Bytes that an offset index may have.
-    segment_index_bytes: i32 = "segment.index.bytes" (Some("log.index.size.max.bytes")), default 10 << 20, at_least(4);
+    segment_index_bytes: i32 = "segment.index.bytes" (Some("log.index.size.max.bytes")),
+        default 10 << 20, at_least(4);
 
     /// Bytes of records between two index entries: fewer make look-ups read less, and indexes larger.
-    index_interval_bytes: i32 = "index.interval.bytes" (Some("log.index.interval.bytes")), default 4_096, at_least(0);
+    index_interval_bytes: i32 = "index.interval.bytes" (Some("log.index.interval.bytes")),
+        default 4_096, at_least(0);
 
     /// Whether a segment's file takes its full size when it is created.
-    preallocate: bool = "preallocate" (Some("log.preallocate")), default false, any;
+    preallocate: bool = "preallocate" (Some("log.preallocate")),
+        default false, any;
 
     /// Milliseconds between a segment's deletion and that of its files, for the readers that still use them.
-    file_delete_delay_ms: i64 = "file.delete.delay.ms" (Some("log.segment.delete.delay.ms")), default 60_000, at_least(0);
+    file_delete_delay_ms: i64 = "file.delete.delay.ms" (Some("log.segment.delete.delay.ms")),
+        default 60_000, at_least(0);
 
     /// Bytes that a record batch may have, compressed.
-    max_message_bytes: i32 = "max.message.bytes" (Some("message.max.bytes")), default 1_048_588, at_least(0);
+    max_message_bytes: i32 = "max.message.bytes" (Some("message.max.bytes")),
+        default 1_048_588, at_least(0);
 
     /// How batches are stored: `producer` as they come, or compressed anew with the codec named here.
-    compression_type: TopicCompression = "compression.type" (Some("compression.type")), default TopicCompression::Producer, any;
+    compression_type: TopicCompression = "compression.type" (Some("compression.type")),
+        default TopicCompression::Producer, any;
 
     /// Whose timestamps the records carry: `CreateTime` the producer's, `LogAppendTime` the log's.
     message_timestamp_type: TimestampType = "message.timestamp.type" (Some("log.message.timestamp.type")),
@@ -148,33 +162,42 @@ topic_configs! {
     message_timestamp_after_max_ms: i64 = "message.timestamp.after.max.ms" (Some("log.message.timestamp.after.max.ms")),
         default 3_600_000, at_least(0);
 
-    /// Replicas that must be in sync for a write with `acks=all`, the leader included. Unless it is set, it is 2 for
-    /// topics with three or more replicas.
-    min_insync_replicas: i32 = "min.insync.replicas" (Some("min.insync.replicas")), default 1, at_least(1);
+    /// Replicas that must be in sync for a write with `acks=all`, the leader included. Unless it is set, it
+    /// is 2 for topics with three or more replicas.
+    min_insync_replicas: i32 = "min.insync.replicas" (Some("min.insync.replicas")),
+        default 1, at_least(1);
 
-    /// Whether a replica that is not in sync may lead when no other can. Records may be lost by that.
+    /// Accepted from tools that set it. A replica that is not in sync leads only on an operator's word,
+    /// whatever is set here, because records are lost by that.
     unclean_leader_election_enable: bool = "unclean.leader.election.enable" (Some("unclean.leader.election.enable")),
         default false, any;
 
-    /// What an acknowledgement with `acks=all` and the visibility to consumers wait for: `durable` for the disk as well,
+    /// What an acknowledgement with `acks=all` and the visibility to consumers wait for: `durable` for the
+    /// disk as well,
     /// `relaxed` for the replicas only, as in Kafka: what a power cut on all of them takes is then lost.
-    durability: Durability = "durability" (None), default Durability::Durable, any;
+    durability: Durability = "durability" (None),
+        default Durability::Durable, any;
 
     /// Records after which a relaxed topic is flushed to disk.
-    flush_messages: i64 = "flush.messages" (Some("log.flush.interval.messages")), default i64::MAX, at_least(1);
+    flush_messages: i64 = "flush.messages" (Some("log.flush.interval.messages")),
+        default i64::MAX, at_least(1);
 
     /// Milliseconds after which a relaxed topic is flushed to disk.
-    flush_ms: i64 = "flush.ms" (Some("log.flush.interval.ms")), default i64::MAX, at_least(0);
+    flush_ms: i64 = "flush.ms" (Some("log.flush.interval.ms")),
+        default i64::MAX, at_least(0);
 
-    /// Milliseconds for which the deletion of a key stays visible in a compacted topic: a reader that starts at the
-    /// beginning must reach the end within it to see all deletions.
-    delete_retention_ms: i64 = "delete.retention.ms" (Some("log.cleaner.delete.retention.ms")), default 86_400_000, at_least(0);
+    /// Milliseconds for which the deletion of a key stays visible in a compacted topic: a reader that starts
+    /// at the beginning must reach the end within it to see all deletions.
+    delete_retention_ms: i64 = "delete.retention.ms" (Some("log.cleaner.delete.retention.ms")),
+        default 86_400_000, at_least(0);
 
     /// Milliseconds for which a record is safe from compaction.
-    min_compaction_lag_ms: i64 = "min.compaction.lag.ms" (Some("log.cleaner.min.compaction.lag.ms")), default 0, at_least(0);
+    min_compaction_lag_ms: i64 = "min.compaction.lag.ms" (Some("log.cleaner.min.compaction.lag.ms")),
+        default 0, at_least(0);
 
     /// Milliseconds after which a record is compacted at the latest.
-    max_compaction_lag_ms: i64 = "max.compaction.lag.ms" (Some("log.cleaner.max.compaction.lag.ms")), default i64::MAX, at_least(1);
+    max_compaction_lag_ms: i64 = "max.compaction.lag.ms" (Some("log.cleaner.max.compaction.lag.ms")),
+        default i64::MAX, at_least(1);
 
     /// The part of a log that must be uncompacted before compaction runs.
     min_cleanable_dirty_ratio: f64 = "min.cleanable.dirty.ratio" (Some("log.cleaner.min.cleanable.ratio")),
@@ -202,8 +225,8 @@ impl TopicConfig {
         ConfigError { key: key.to_owned(), reason: unknown(key) }
     }
 
-    /// This config with other values in the places that `overrides` names. Called on a node's own defaults, it gives what
-    /// that node should use for a topic with these overrides.
+    /// This config with other values in the places that `overrides` names. Called on a node's own defaults,
+    /// it gives what that node should use for a topic with these overrides.
     pub fn with_overrides(mut self, overrides: &BTreeMap<String, String>) -> Result<Self, ConfigError> {
         for (key, text) in overrides {
             self.set(key, text).map_err(|reason| ConfigError { key: key.clone(), reason })?;

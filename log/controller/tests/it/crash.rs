@@ -53,7 +53,8 @@ fn expected() -> Vec<Vec<u8>> {
     snapshots
 }
 
-/// Runs until the disk dies at `operation`; gives the disk and how many commands were acknowledged, `None` if it did not even start.
+/// Runs until the disk dies at `operation`; gives the disk and how many commands were acknowledged, `None` if
+/// it did not even start.
 fn run(operation: u64, faults: Faults) -> (SimulatedDisk, Option<usize>) {
     let disk = SimulatedDisk::default();
     disk.set_faults(faults);
@@ -120,8 +121,10 @@ fn nothing_acknowledged_is_lost_wherever_the_node_dies() {
 
 #[test]
 fn the_sweep_notices_syncs_that_are_left_out() {
-    let files = sweep(Faults { skips_file_syncs: true, ..Faults::default() });
-    assert!(!files.is_empty(), "nobody missed the syncs of files");
+    for suffix in [".log", ".log.tmp", ".snapshot.tmp"] {
+        let files = sweep(Faults { skips_file_syncs: Some(suffix), ..Faults::default() });
+        assert!(!files.is_empty(), "nobody missed the syncs of {suffix}");
+    }
     let dirs = sweep(Faults { skips_dir_syncs: true, ..Faults::default() });
     assert!(!dirs.is_empty(), "nobody missed the syncs of the directory");
 }

@@ -1,4 +1,5 @@
-//! Files that are not as they were written: a torn tail is cut off, anything else is refused, by name, and left alone.
+//! Files that are not as they were written: a torn tail is cut off, anything else is refused, by name, and
+//! left alone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

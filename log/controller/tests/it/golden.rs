@@ -1,4 +1,5 @@
-//! A log that format 1 has left must be read, and mean the same, for ever; and format 1 must still be what is written.
+//! A log that format 1 has left must be read, and mean the same, for ever; and format 1 must still be what is
+//! written.
 //!
 //! The files in `golden/` are never made anew: a change that needs other ones needs another version.
 

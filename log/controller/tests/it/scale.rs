@@ -108,6 +108,23 @@ fn ten_thousand_partitions_at_once() {
         topic.partitions.iter().zip(&after.partitions).filter(|(old, new)| Arc::ptr_eq(old, new)).count();
     assert_eq!(shared, 9_000, "partitions that did not change are shared");
 
+    let changes = (1_000..4_000).map(|index| IsrChange {
+        topic: topic.id,
+        partition: index,
+        leader_epoch: LeaderEpoch(0),
+        partition_epoch: PartitionEpoch(0),
+        isr: vec![topic.partition(index).expect("there are 10,000").leader],
+    });
+    let (node, epoch) = (NodeId(1), machine.state().node(NodeId(1)).expect("it is registered").epoch);
+    let command = thalweg_controller::ChangeIsr { node, epoch, partitions: changes.collect() };
+    let started = Instant::now();
+    let response = step(&machine, command);
+    report("3,000 ISRs changed by one command", started, 1);
+    let thalweg_controller::Response::ChangeIsr(results) = response else {
+        panic!("it answers another command")
+    };
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1_000, "one node leads a third");
+
     let started = Instant::now();
     step(&machine, register(1));
     report("a node that leads a third of them started again", started, 1);

@@ -36,8 +36,8 @@ struct Content {
 /// What else goes wrong.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// Syncs of files do nothing.
-    pub skips_file_syncs: bool,
+    /// Syncs of files whose name ends so do nothing.
+    pub skips_file_syncs: Option<&'static str>,
     /// Syncs of directories do nothing.
     pub skips_dir_syncs: bool,
     /// Syncs of files fail.
@@ -159,8 +159,9 @@ impl SimulatedDisk {
         }
     }
 
-    fn open(&self, id: u64) -> Box<dyn DiskFile> {
-        Box::new(SimulatedFile { disk: self.clone(), id })
+    fn open(&self, id: u64, path: &Path) -> Box<dyn DiskFile> {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        Box::new(SimulatedFile { disk: self.clone(), id, name })
     }
 }
 
@@ -227,12 +228,12 @@ impl Disk for SimulatedDisk {
             inner.names.insert(path.to_owned(), id);
             Ok(id)
         })?;
-        Ok(self.open(id))
+        Ok(self.open(id, path))
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let id = *self.inner.lock().unwrap().names.get(path).ok_or_else(not_found)?;
-        Ok(self.open(id))
+        Ok(self.open(id, path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -262,6 +263,8 @@ impl Disk for SimulatedDisk {
 struct SimulatedFile {
     disk: SimulatedDisk,
     id: u64,
+    /// What it was called when it was opened.
+    name: String,
 }
 
 impl DiskFile for SimulatedFile {
@@ -295,7 +298,7 @@ impl DiskFile for SimulatedFile {
         if inner.operation() != Health::Alive || inner.faults.fails_file_syncs {
             return Err(dead());
         }
-        if !inner.faults.skips_file_syncs {
+        if !inner.faults.skips_file_syncs.is_some_and(|suffix| self.name.ends_with(suffix)) {
             let file = inner.files.get_mut(&self.id).unwrap();
             file.durable = file.current.clone();
         }

@@ -90,7 +90,8 @@ pub fn step() -> impl Strategy<Value = Step> {
         3 => (node(), flag(), rarely()).prop_map(|(node, fenced, stale)| Step::Fence { node, fenced, stale }),
         4 => (name(), 0_i32..4, any::<u8>(), 0_u8..8)
             .prop_map(|(name, partition, members, stale)| Step::ChangeIsr { name, partition, members, stale }),
-        2 => (name(), 0_i32..4, flag()).prop_map(|(name, partition, unclean)| Step::Elect { name, partition, unclean }),
+        2 => (name(), 0_i32..4, flag())
+            .prop_map(|(name, partition, unclean)| Step::Elect { name, partition, unclean }),
         2 => node().prop_map(|node| Step::AllocateProducerIds { node }),
     ]
 }
