@@ -153,8 +153,12 @@ impl ClusterState {
         snapshot::decode(bytes)
     }
 
-    /// Puts a topic in the place of the one that had its name and id, or adds it.
+    /// Puts a topic in the place of the one that had its name and id, or adds it. One that is as it was stays, so that
+    /// nobody takes it for changed.
     pub(crate) fn put_topic(&mut self, topic: Topic) -> Arc<Topic> {
+        if let Some(same) = self.topics.get(&topic.name).filter(|old| ***old == topic) {
+            return Arc::clone(same);
+        }
         let topic = Arc::new(topic);
         let before = self.topics.get(&topic.name).map_or(0, |old| old.partitions.len());
         self.partition_count = self.partition_count - before as u64 + topic.partitions.len() as u64;
