@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, mpsc};
 
 use thalweg_controller::{
-    ClusterState, Command, Controller, Done, Driver, Entry, ProposeError, Rejection, StateMachine,
-    TopicChange,
+    AlterTopicConfigs, ClusterState, Command, ConfigChange, ConfigOp, Controller, CreatePartitions,
+    DeleteTopics, Done, Driver, Entry, MorePartitions, ProposeError, Rejection, StateMachine, TopicChange,
+    TopicConfigChange, TopicRef,
 };
 use thalweg_protocol::{NodeId, Offset};
 
@@ -172,7 +173,6 @@ fn observers_see_every_change_in_order_before_the_answer() {
 
 #[test]
 fn changes_tell_a_topic_created_anew_from_one_that_changed() {
-    use thalweg_controller::{CreatePartitions, DeleteTopics, MorePartitions, TopicRef};
     let Fixture { controller, .. } = fixture([]);
     for (name, id) in [("anew", 2), ("changed", 3), ("deleted", 4), ("same", 5)] {
         controller.propose(create(new_topic(name, id))).unwrap().remove(0).unwrap();
@@ -193,6 +193,11 @@ fn changes_tell_a_topic_created_anew_from_one_that_changed() {
     };
     let shown: Vec<String> = new.topic_changes_since(&old).into_iter().map(show).collect();
     assert_eq!(shown, ["deleted anew", "created anew", "changed from 1 to 2 partitions", "deleted deleted"]);
+    // What was asked for is so already: nothing changes.
+    let ops = vec![ConfigOp { key: "retention.ms".into(), change: ConfigChange::Delete }];
+    let topics = vec![TopicConfigChange { name: "same".into(), replace: true, ops }];
+    controller.propose(AlterTopicConfigs { topics, validate_only: false }).unwrap().remove(0).unwrap();
+    assert_eq!(controller.state().topic_changes_since(&new), []);
     assert_eq!(new.topic_by_id(topic_id(2)), None);
     assert_eq!(new.topic_by_id(topic_id(6)).map(|topic| topic.name.as_ref()), Some("anew"));
 }
