@@ -1,6 +1,7 @@
 //! What can go wrong, and what the caller must do about it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use thalweg_protocol::TopicPartition;
 
@@ -141,6 +142,9 @@ pub enum Error {
         /// The failpoint's name.
         name: String,
     },
+    /// The application has ended because of this.
+    #[error("{0}")]
+    Stopped(Arc<Error>),
     /// A stream thread ended by a panic.
     #[error("a stream thread panicked: {message}")]
     Panicked {

@@ -1,6 +1,6 @@
 //! Stream processing on the log.
-#![allow(dead_code, unused_imports)]
 
+mod assignment;
 mod config;
 mod dsl;
 mod error;

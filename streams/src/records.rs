@@ -194,6 +194,18 @@ impl InputBatch {
         Self::new(Bytes::copy_from_slice(&buffer.bytes), entries, next_offset)
     }
 
+    /// A batch without records: only the position moves, to `next_offset`.
+    pub(crate) fn marker(next_offset: i64) -> Self {
+        Self::new(Bytes::new(), Vec::new(), next_offset)
+    }
+
+    /// Takes out the records before `position`: a fetch begins with the whole batch that holds it.
+    pub(crate) fn skip_before(&mut self, position: i64) {
+        if self.entries.first().is_some_and(|entry| entry.offset < position) {
+            self.entries.retain(|entry| entry.offset >= position);
+        }
+    }
+
     /// The same with the records at `offsets`.
     pub(crate) fn from_buffer_at(buffer: &RecordBuffer, offsets: &[i64], next_offset: i64) -> Self {
         let mut entries = buffer.entries.clone();

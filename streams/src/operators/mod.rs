@@ -11,7 +11,7 @@ mod windowing;
 
 pub use aggregate::Emit;
 pub(crate) use aggregate::{Aggregate, AggregateParts};
-pub(crate) use program::{DslProgram, Operator, Work};
+pub(crate) use program::{DslProgram, Operator};
 pub use record::Record;
 pub(crate) use sink::Sink;
 pub(crate) use slots::{Outlet, SlotId, Slots};

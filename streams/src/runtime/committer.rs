@@ -55,10 +55,16 @@ fn send_changelog(tasks: &mut [&mut Task], log: &mut dyn TransactionLog) -> Resu
         }
     }
     log.flush()?;
-    for task in tasks {
-        for (store, partition) in task.changed_stores() {
-            let end = log.end_of(&partition)?;
-            task.set_changelog_end(&store, end);
+    let changed: Vec<_> = tasks.iter().map(|task| task.changed_stores()).collect();
+    let partitions: Vec<_> = changed.iter().flatten().map(|(_, partition)| partition.clone()).collect();
+    if partitions.is_empty() {
+        return Ok(());
+    }
+    // Nobody else writes to a task's changelogs, so their ends are where this commit's records end.
+    let mut ends = log.ends_of(&partitions)?.into_iter();
+    for (task, changed) in tasks.iter_mut().zip(changed) {
+        for ((store, _), end) in changed.iter().zip(&mut ends) {
+            task.set_changelog_end(store, end);
         }
     }
     Ok(())

@@ -22,8 +22,8 @@ pub(crate) trait TransactionLog {
     /// Waits until everything that was sent is acknowledged.
     fn flush(&mut self) -> Result<(), Error>;
 
-    /// The offset after the last record that was sent to `partition` and acknowledged.
-    fn end_of(&mut self, partition: &TopicPartition) -> Result<i64, Error>;
+    /// The offsets after the last record of each of `partitions`, committed or not.
+    fn ends_of(&mut self, partitions: &[TopicPartition]) -> Result<Vec<i64>, Error>;
 
     /// Makes the offsets part of the open transaction (without transactions: commits them).
     fn send_offsets(&mut self, offsets: &[CommittedInput]) -> Result<(), Error>;

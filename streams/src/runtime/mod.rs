@@ -1,14 +1,23 @@
 //! The task runtime.
 
+mod client_error;
+mod client_log;
 mod commit;
 mod committer;
 mod events;
 mod failpoint;
+mod live;
+mod live_monitor;
 mod log;
+mod opener;
 mod opening;
 mod plan;
+mod restore;
+mod shared;
+mod stream_thread;
 mod streams;
 mod task;
+mod topics;
 
 pub use commit::{CommitOrder, CommitStep};
 pub use events::{Committed, Event};

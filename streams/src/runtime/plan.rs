@@ -102,6 +102,29 @@ impl Plan {
             .any(|source| matches!(source, Topic::Repartition(_)) && source.full_name(&self.config) == *topic)
     }
 
+    /// How far each source is from the topics that others write: those are at 0, a repartition topic is one
+    /// above the sources of the sub-topology that writes it.
+    pub(crate) fn levels(&self) -> BTreeMap<ByteString, usize> {
+        let names = |topics: &[Topic]| -> Vec<ByteString> {
+            topics.iter().map(|topic| topic.full_name(&self.config)).collect()
+        };
+        let mut levels: BTreeMap<ByteString, usize> =
+            self.source_topics().into_iter().map(|topic| (topic, 0)).collect();
+        // Each round settles at least one more sub-topology: there are no circles.
+        for _ in &self.topology.subtopologies {
+            for subtopology in &self.topology.subtopologies {
+                let sources = names(&subtopology.sources);
+                let level =
+                    sources.iter().filter_map(|topic| levels.get(topic)).max().map_or(0, |max| max + 1);
+                let sinks = subtopology.sinks.iter().filter(|sink| matches!(sink, Topic::Repartition(_)));
+                for sink in sinks.map(|sink| sink.full_name(&self.config)) {
+                    levels.entry(sink).and_modify(|known| *known = level.max(*known));
+                }
+            }
+        }
+        levels
+    }
+
     /// The partitions that a task reads, in the order of its sub-topology's sources; `None` for a source
     /// that has fewer partitions than there are tasks.
     pub(crate) fn sources(&self, task: TaskId) -> Vec<Option<TopicPartition>> {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::inputs::Inputs;
 use crate::output::{Output, OutputTopic};
 use crate::program::{CHECKPOINT_LIMIT, Counters, Program, TaskContext, TaskId};
-use crate::records::InputBatch;
+use crate::records::{InputBatch, RecordEntry};
 use crate::state::{Checkpoint, TaskState};
 
 /// A task, on the thread that runs it.
@@ -27,6 +27,8 @@ pub(crate) struct Task {
     next: Checkpoint,
     taken_at_commit: u64,
     punctuated: bool,
+    /// The program left what there is, to wait for another input.
+    waiting: bool,
 }
 
 /// What a task is put together from.
@@ -70,11 +72,8 @@ impl Task {
             next,
             taken_at_commit: 0,
             punctuated: false,
+            waiting: false,
         })
-    }
-
-    pub(crate) fn id(&self) -> TaskId {
-        self.id
     }
 
     /// The partitions it reads, with their inputs' indexes.
@@ -86,8 +85,15 @@ impl Task {
         &self.inputs
     }
 
-    pub(crate) fn inputs_mut(&mut self) -> &mut Inputs {
-        &mut self.inputs
+    /// Says whether everything that is stable in the log of `input` has been fetched.
+    pub(crate) fn set_caught_up(&mut self, input: usize, caught_up: bool) {
+        self.waiting &= self.inputs.is_caught_up(input) == caught_up;
+        self.inputs.set_caught_up(input, caught_up);
+    }
+
+    /// An index allocation to decode the next batch into.
+    pub(crate) fn spare_entries(&mut self) -> Vec<RecordEntry> {
+        self.inputs.spare_entries()
     }
 
     pub(crate) fn state(&self) -> &TaskState {
@@ -103,6 +109,7 @@ impl Task {
     }
 
     pub(crate) fn enqueue(&mut self, input: usize, batch: InputBatch) {
+        self.waiting = false;
         self.inputs.enqueue(input, batch);
     }
 
@@ -110,7 +117,9 @@ impl Task {
     pub(crate) fn process(&mut self) -> Result<u64, Error> {
         let before = self.inputs.taken();
         self.program.process(&mut self.inputs, &mut self.context)?;
-        Ok(self.inputs.taken() - before)
+        let taken = self.inputs.taken() - before;
+        self.waiting = taken == 0;
+        Ok(taken)
     }
 
     pub(crate) fn next_punctuation(&self) -> Option<i64> {
@@ -123,6 +132,11 @@ impl Task {
             self.program.punctuate(now_ms, &mut self.context)?;
         }
         Ok(())
+    }
+
+    /// Whether there are records that the program has not declined.
+    pub(crate) fn can_process(&self) -> bool {
+        self.inputs.has_records() && !self.waiting
     }
 
     /// Whether there is anything to commit.

@@ -19,10 +19,6 @@ impl ByteStrings {
         self.ends.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// Appends the string that `write` appends to the bytes.
     pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
@@ -148,9 +144,6 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Visits the keys from `from` (included) to `to` (excluded) in order, until `visit` breaks.
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String>;
-
-    /// Makes what was written survive a loss of memory; the commit does not need it.
-    fn flush(&self) -> Result<(), String>;
 }
 
 /// Looks at a key and its value.

@@ -56,10 +56,6 @@ impl Backend for MemoryBackend {
         }
         Ok(())
     }
-
-    fn flush(&self) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod backend;
 mod checkpoint;
+mod directory;
 mod layout;
 mod memory;
 mod overlay;
@@ -12,11 +13,10 @@ mod task_state;
 mod view;
 mod window;
 
-pub(crate) use backend::{Backend, ByteStrings};
+pub(crate) use backend::ByteStrings;
 pub(crate) use checkpoint::Checkpoint;
+pub(crate) use directory::StateDirectory;
 pub(crate) use memory::MemoryBackend;
-#[cfg(feature = "rocksdb")]
-pub(crate) use rocksdb::{RocksBackend, RocksShared};
 pub use store::{StateStore, StoreKind, StoreSpec, StoredValue, StoredValues};
 pub(crate) use task_state::TaskState;
 pub(crate) use view::StorePart;

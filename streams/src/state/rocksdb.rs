@@ -111,10 +111,6 @@ impl Backend for RocksBackend {
         }
         iterator.status().map_err(rocksdb::Error::into_string)
     }
-
-    fn flush(&self) -> Result<(), String> {
-        self.db.flush().map_err(rocksdb::Error::into_string)
-    }
 }
 
 #[cfg(test)]
@@ -152,7 +148,7 @@ mod tests {
         let task = TaskId { subtopology: 0, partition: 0 };
         let specs = [StoreSpec::key_value("counts"), StoreSpec::window("windows", 1000)];
         let backend = Arc::new(RocksBackend::open(directory.path(), &shared).expect("opened"));
-        let mut state = TaskState::open(task, backend, &specs).expect("opened");
+        let mut state = TaskState::open(task, Arc::clone(&backend) as _, &specs).expect("opened");
         let mut stores = state.stores(0);
         for sequence in 1..=5_u64 {
             for store in &mut stores {
@@ -164,7 +160,7 @@ mod tests {
             let checkpoint = Checkpoint { sequence, ..Checkpoint::default() };
             state.commit(&mut stores, checkpoint).expect("committed");
             if sequence == 3 {
-                state.flush().expect("flushed");
+                backend.db.flush().expect("flushed");
             }
         }
         let record = RawRecord {

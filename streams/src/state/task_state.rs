@@ -159,9 +159,4 @@ impl TaskState {
         self.checkpoint = checkpoint;
         Ok(())
     }
-
-    /// Makes what was written survive a loss of memory.
-    pub(crate) fn flush(&self) -> Result<(), Error> {
-        self.backend.flush().map_err(|reason| self.failed(reason))
-    }
 }

@@ -33,10 +33,6 @@ impl StorePart {
         Self { task, backend, prefix, layout }
     }
 
-    pub(crate) fn task(&self) -> TaskId {
-        self.task
-    }
-
     fn failed(&self, reason: String) -> Error {
         Error::State { task: self.task, store: String::new(), reason }
     }

@@ -177,7 +177,7 @@ impl TestDriver {
                 if batch.next_offset() > from && task.inputs().queued(input) == 0 {
                     task.enqueue(input, batch);
                 }
-                task.inputs_mut().set_caught_up(input, caught_up);
+                task.set_caught_up(input, caught_up);
             }
             loop {
                 let taken = task.process()?;

@@ -202,8 +202,8 @@ impl TransactionLog for MemoryLog {
         Ok(())
     }
 
-    fn end_of(&mut self, partition: &TopicPartition) -> Result<i64, Error> {
-        Ok(self.partition(partition)?.entries.len() as i64)
+    fn ends_of(&mut self, partitions: &[TopicPartition]) -> Result<Vec<i64>, Error> {
+        partitions.iter().map(|partition| Ok(self.partition(partition)?.entries.len() as i64)).collect()
     }
 
     fn send_offsets(&mut self, offsets: &[CommittedInput]) -> Result<(), Error> {
