@@ -1,7 +1,9 @@
 //! A running broker: opens its parts in order, and closes them in the opposite one.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -20,13 +22,16 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use crate::config::BrokerConfig;
+use crate::coordinator::{self, Clocks};
 use crate::core::{Alive, Core, propose};
 use crate::embedded::InProcess;
 use crate::error::Error;
+use crate::group::GroupCoordinator;
 use crate::partitions::Partitions;
 use crate::server::{self, AllowAll, Gate, MemoryBudget, listener};
 use crate::topic_config::{TopicDefaults, log_config};
 use crate::topics;
+use crate::transaction::TransactionCoordinator;
 
 /// The directory of the metadata log within the data directory.
 const METADATA: &str = "metadata";
@@ -95,11 +100,15 @@ impl Broker {
 
         let (stop, stopped) = watch::channel(false);
         let (alive, all_gone) = mpsc::channel(1);
+        let (groups, transactions) =
+            start_coordinators(&config, &controller, &partitions, &runtime, &stopped, &alive).await;
         let core = Arc::new(Core {
             topic_defaults,
             node,
             controller,
             partitions,
+            groups,
+            transactions,
             gate,
             budget: Arc::new(MemoryBudget::new(config.request_memory_bytes)),
             cold_reads: Arc::new(Semaphore::new(config.read_threads.max(1))),
@@ -274,6 +283,42 @@ fn follow(controller: &Controller, partitions: &Arc<Partitions>) -> Subscription
             partitions.follow(old, new);
         }
     })
+}
+
+/// Loads what the coordinators have written down, brings the partitions in line with it, and starts to keep the time. Nothing
+/// is served before that.
+async fn start_coordinators(
+    config: &BrokerConfig,
+    controller: &Controller,
+    partitions: &Arc<Partitions>,
+    runtime: &Handle,
+    stop: &watch::Receiver<bool>,
+    alive: &mpsc::Sender<Alive>,
+) -> (Arc<GroupCoordinator>, Arc<TransactionCoordinator>) {
+    let clocks = Clocks::new(Arc::new(SystemClock));
+    let setting = coordinator::Setting {
+        partitions: Arc::clone(partitions),
+        clocks,
+        runtime: runtime.clone(),
+        stop: stop.clone(),
+    };
+    let groups = Arc::new(GroupCoordinator::new(config, setting.clone()));
+    let transactions =
+        Arc::new(TransactionCoordinator::new(config, controller.clone(), Arc::clone(&groups), setting));
+    groups.load_all().await;
+    transactions.load_all().await;
+    transactions.reconcile().await;
+    for keeps_time in [
+        Box::pin(Arc::clone(&groups).run()) as Pin<Box<dyn Future<Output = ()> + Send>>,
+        Box::pin(Arc::clone(&transactions).run()),
+    ] {
+        let alive = alive.clone();
+        runtime.spawn(async move {
+            let _alive = alive;
+            keeps_time.await;
+        });
+    }
+    (groups, transactions)
 }
 
 /// Starts the tasks that look after the logs: retention, and partitions that could not be opened.

@@ -58,13 +58,29 @@ pub struct BrokerConfig {
     /// Configs of topics that do not set them themselves, by name (`retention.ms`, …). Default none: then each
     /// config has the default that Kafka gives it.
     pub topic_defaults: BTreeMap<String, String>,
-    /// Partitions of `__consumer_offsets`. Default 50, as Kafka's.
+    /// Partitions of `__consumer_offsets`, once it is made; it cannot be changed afterwards. Default 4: they only
+    /// spread coordinators over nodes, and each costs a log that is opened at every start (Kafka has 50).
     pub offsets_topic_partitions: i32,
-    /// Partitions of `__transaction_state`. Default 50, as Kafka's.
+    /// Partitions of `__transaction_state`, likewise. Default 4.
     pub transaction_topic_partitions: i32,
+    /// How long an empty group waits for more members before its first rebalance, in ms. Default 0: a group
+    /// that starts with one process is live at once, and each further member costs a rebalance (Kafka waits 3 s).
+    pub group_initial_rebalance_delay_ms: u64,
+    /// The shortest session timeout in ms that a group's member may ask for. Default 6 s, as Kafka's.
+    pub group_min_session_timeout_ms: i32,
+    /// The longest session timeout in ms that a group's member may ask for. Default 30 minutes, as Kafka's.
+    pub group_max_session_timeout_ms: i32,
+    /// The most members of one group. Default 10,000: each rebalance sends the leader all of them.
+    pub group_max_size: usize,
+    /// The longest metadata of a committed offset in bytes. Default 4,096, as Kafka's.
+    pub offset_metadata_max_bytes: usize,
+    /// How long in ms the offsets of a group without members are kept. Default 7 days, as Kafka's.
+    pub offsets_retention_ms: i64,
     /// The longest transaction timeout in ms that a producer may ask for. Default 15 minutes, as Kafka's
     /// `transaction.max.timeout.ms`.
     pub transaction_max_timeout_ms: i32,
+    /// How long in ms a transactional id is remembered without being used. Default 7 days, as Kafka's.
+    pub transactional_id_expiration_ms: i64,
     /// Sends the requests and responses of in-process connections through bytes and back. Default false; tests
     /// turn it on to show that it makes no difference.
     pub in_process_through_bytes: bool,
@@ -91,9 +107,16 @@ impl Default for BrokerConfig {
             read_threads: 4,
             retention_check_interval_ms: 300_000,
             topic_defaults: BTreeMap::new(),
-            offsets_topic_partitions: 50,
-            transaction_topic_partitions: 50,
+            offsets_topic_partitions: 4,
+            transaction_topic_partitions: 4,
+            group_initial_rebalance_delay_ms: 0,
+            group_min_session_timeout_ms: 6_000,
+            group_max_session_timeout_ms: 1_800_000,
+            group_max_size: 10_000,
+            offset_metadata_max_bytes: 4_096,
+            offsets_retention_ms: 7 * 24 * 3_600_000,
             transaction_max_timeout_ms: 900_000,
+            transactional_id_expiration_ms: 7 * 24 * 3_600_000,
             in_process_through_bytes: false,
         }
     }

@@ -7,9 +7,11 @@ use thalweg_protocol::NodeId;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::config::BrokerConfig;
+use crate::group::GroupCoordinator;
 use crate::partitions::Partitions;
 use crate::server::{Gate, MemoryBudget};
 use crate::topic_config::TopicDefaults;
+use crate::transaction::TransactionCoordinator;
 
 /// The parts of a running broker that requests work with.
 pub(crate) struct Core {
@@ -23,6 +25,10 @@ pub(crate) struct Core {
     pub(crate) controller: Controller,
     /// The partitions that this node leads.
     pub(crate) partitions: Arc<Partitions>,
+    /// The coordinator of the groups whose partitions this node leads.
+    pub(crate) groups: Arc<GroupCoordinator>,
+    /// The coordinator of the transactional ids whose partitions this node leads.
+    pub(crate) transactions: Arc<TransactionCoordinator>,
     /// Who may do what.
     pub(crate) gate: Arc<dyn Gate>,
     /// The memory budget of requests.

@@ -21,3 +21,6 @@ pub(crate) const TOPIC: i32 =
 /// Everything that can be done with a cluster.
 pub(crate) const CLUSTER: i32 =
     CREATE | ALTER | DESCRIBE | CLUSTER_ACTION | DESCRIBE_CONFIGS | ALTER_CONFIGS | IDEMPOTENT_WRITE;
+
+/// Everything that can be done with a group.
+pub(crate) const GROUP: i32 = READ | DELETE | DESCRIBE | DESCRIBE_CONFIGS | ALTER_CONFIGS;

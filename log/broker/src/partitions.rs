@@ -44,6 +44,11 @@ pub(crate) struct HeldTopic {
 }
 
 impl HeldTopic {
+    /// How many partitions the topic has, here and elsewhere.
+    pub(crate) fn partition_count(&self) -> i32 {
+        self.partitions.len() as i32
+    }
+
     /// The partition with this index, if this node leads it and it takes reads and writes.
     pub(crate) fn partition(&self, index: i32) -> Option<&Arc<Partition>> {
         self.partitions.get(usize::try_from(index).ok()?)?.as_ref()

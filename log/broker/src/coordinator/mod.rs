@@ -1,8 +1,18 @@
-//! What the group and the transaction coordinator share.
-#![allow(dead_code, unused_imports)]
+//! What the group and the transaction coordinator share: the journal in which each keeps its state, one for every
+//! partition of its internal topic, and the clocks.
 
+mod clocks;
+mod deadlines;
+mod journal;
 mod key_hash;
 mod now;
+mod setting;
+mod shards;
 
+pub(crate) use clocks::Clocks;
+pub(crate) use deadlines::Deadlines;
+pub(crate) use journal::{Journal, JournalError, JournalRecord, Replayed};
 pub(crate) use key_hash::partition_for;
 pub(crate) use now::Now;
+pub(crate) use setting::Setting;
+pub(crate) use shards::{Shard, Shards};

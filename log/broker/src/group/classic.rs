@@ -210,11 +210,6 @@ impl ClassicGroup {
         }
     }
 
-    /// The group's id.
-    pub(crate) fn id(&self) -> &ByteString {
-        &self.id
-    }
-
     /// Where the group stands.
     pub(crate) fn state(&self) -> GroupState {
         self.state
@@ -241,6 +236,7 @@ impl ClassicGroup {
     }
 
     /// The member that assigns.
+    #[cfg(test)]
     pub(crate) fn leader(&self) -> Option<&ByteString> {
         self.leader.as_ref()
     }

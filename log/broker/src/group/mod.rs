@@ -1,5 +1,18 @@
 //! Groups: membership by the classic protocol, and committed offsets.
-#![allow(dead_code, unused_imports)]
+//!
+//! `classic` and `offsets` decide, `groups` holds what one partition of `__consumer_offsets` knows, `shard` drives
+//! it (one lock, one journal), `coordinator` finds the shard and keeps the time.
 
 mod classic;
+mod commit;
+mod coordinator;
+mod groups;
 mod offsets;
+mod records;
+mod shard;
+
+pub(crate) use classic::{GroupState, Join, JoinAnswer, Leaver, Protocol, Sync, SyncAnswer, Ticket};
+pub(crate) use commit::{Commit, CommitPartition, CommitTopic, FetchedPartition};
+pub(crate) use coordinator::GroupCoordinator;
+pub(crate) use groups::Description;
+pub(crate) use shard::GroupShard;

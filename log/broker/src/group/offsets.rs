@@ -1,6 +1,6 @@
 //! The offsets that a group has committed, and those that wait for the end of a transaction.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytestring::ByteString;
 use thalweg_protocol::{LeaderEpoch, Offset, ProducerId, Uuid};
@@ -112,28 +112,20 @@ impl Offsets {
             .any(|p| p.get(topic).is_some_and(|partitions| partitions.contains_key(&partition)))
     }
 
-    /// Every partition with a committed offset, by topic.
-    pub(crate) fn topics(
-        &self,
-    ) -> impl Iterator<Item = (&ByteString, impl Iterator<Item = (i32, &CommittedOffset)>)> {
-        self.committed
-            .iter()
-            .map(|(topic, partitions)| (topic, partitions.iter().map(|(at, offset)| (*at, offset))))
+    /// How many partitions have a committed offset.
+    pub(crate) fn len(&self) -> usize {
+        self.committed.values().map(BTreeMap::len).sum()
     }
 
-    /// Partitions that have a pending offset and no committed one yet, so that `topics` does not name them.
-    pub(crate) fn only_pending(&self) -> Vec<(ByteString, i32)> {
-        let pending = self.pending.values().flat_map(|by_topic| {
-            by_topic
-                .iter()
-                .flat_map(|(topic, partitions)| partitions.keys().map(move |at| (topic.clone(), *at)))
-        });
-        let mut partitions: Vec<_> = pending
-            .filter(|(topic, at)| matches!(self.fetch(topic, *at, false), FetchedOffset::Missing))
-            .collect();
-        partitions.sort_unstable();
-        partitions.dedup();
-        partitions
+    /// The partitions that have a committed offset, by topic; with `with_pending` those, too, that will have
+    /// one if a transaction commits.
+    pub(crate) fn known_partitions(&self, with_pending: bool) -> Vec<(ByteString, Vec<i32>)> {
+        let pending = self.pending.values().filter(|_| with_pending);
+        let mut known: BTreeMap<&ByteString, BTreeSet<i32>> = BTreeMap::new();
+        for (topic, partitions) in std::iter::once(&self.committed).chain(pending).flatten() {
+            known.entry(topic).or_default().extend(partitions.keys());
+        }
+        known.into_iter().map(|(topic, at)| (topic.clone(), at.into_iter().collect())).collect()
     }
 
     /// The partitions whose offset is older than `retention_ms` at wall-clock ms `now_ms`. Age counts

@@ -6,8 +6,11 @@ use thalweg_protocol::messages::alter_configs::{AlterConfigsResourceResponse, Al
 use thalweg_protocol::messages::incremental_alter_configs::{self, IncrementalAlterConfigsResponse};
 
 use super::{
-    RequestContext, api_versions, create_partitions, create_topics, delete_records, delete_topics,
-    describe_cluster, describe_configs, fetch, list_offsets, metadata, offset_for_leader_epoch, produce,
+    RequestContext, add_offsets_to_txn, add_partitions_to_txn, api_versions, create_partitions,
+    create_topics, delete_groups, delete_records, delete_topics, describe_cluster, describe_configs,
+    describe_groups, end_txn, fetch, find_coordinator, heartbeat, init_producer_id, join_group, leave_group,
+    list_groups, list_offsets, metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce,
+    sync_group, txn_offset_commit,
 };
 use crate::server::Answer;
 
@@ -54,6 +57,41 @@ pub(crate) fn deny(context: &RequestContext, request: Request) -> Answer {
             let responses = responses.collect();
             Answer::now(IncrementalAlterConfigsResponse { responses, ..Default::default() })
         }
+        other => deny_coordinated(context, other),
+    }
+}
+
+fn deny_coordinated(context: &RequestContext, request: Request) -> Answer {
+    const GROUP: ErrorCode = ErrorCode::GroupAuthorizationFailed;
+    const TRANSACTIONAL_ID: ErrorCode = ErrorCode::TransactionalIdAuthorizationFailed;
+    match request {
+        Request::FindCoordinator(request) => {
+            let code = if find_coordinator::is_about_group(&request) { GROUP } else { TRANSACTIONAL_ID };
+            Answer::now(find_coordinator::refuse(context, request, code))
+        }
+        Request::JoinGroup(request) => Answer::now(join_group::refuse(context, request, GROUP)),
+        Request::SyncGroup(_) => Answer::now(sync_group::refuse(GROUP)),
+        Request::Heartbeat(_) => Answer::now(heartbeat::refuse(GROUP)),
+        Request::LeaveGroup(_) => Answer::now(leave_group::refuse(GROUP)),
+        Request::OffsetCommit(request) => Answer::now(offset_commit::refuse(request, GROUP)),
+        Request::OffsetFetch(request) => Answer::now(offset_fetch::refuse(context, request, GROUP)),
+        Request::DescribeGroups(request) => Answer::now(describe_groups::refuse(request, GROUP)),
+        Request::ListGroups(_) => Answer::now(list_groups::refuse(ErrorCode::ClusterAuthorizationFailed)),
+        Request::DeleteGroups(request) => Answer::now(delete_groups::refuse(request, GROUP)),
+        Request::InitProducerId(request) => {
+            Answer::now(init_producer_id::refuse(match request.transactional_id {
+                Some(_) => TRANSACTIONAL_ID,
+                None => ErrorCode::ClusterAuthorizationFailed,
+            }))
+        }
+        Request::AddPartitionsToTxn(request) => {
+            Answer::now(add_partitions_to_txn::refuse(context, request, TRANSACTIONAL_ID))
+        }
+        Request::AddOffsetsToTxn(_) => Answer::now(add_offsets_to_txn::refuse(TRANSACTIONAL_ID)),
+        Request::TxnOffsetCommit(request) => {
+            Answer::now(txn_offset_commit::refuse(request, TRANSACTIONAL_ID))
+        }
+        Request::EndTxn(_) => Answer::now(end_txn::refuse(TRANSACTIONAL_ID)),
         other => Answer::Close { reason: format!("{} was denied", other.api_key()) },
     }
 }

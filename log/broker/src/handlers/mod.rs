@@ -1,21 +1,37 @@
 //! One handler for each API, and the table of those that are served.
 
+mod add_offsets_to_txn;
+mod add_partitions_to_txn;
 mod alter_configs;
 pub(crate) mod api_versions;
+mod asked_offsets;
 mod configs;
 mod create_partitions;
 mod create_topics;
+mod delete_groups;
 mod delete_records;
 mod delete_topics;
 mod denial;
 mod describe_cluster;
 mod describe_configs;
+mod describe_groups;
+mod end_txn;
 mod fetch;
+mod find_coordinator;
+mod heartbeat;
+mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
 mod list_offsets;
 mod metadata;
+mod offset_commit;
+mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod sync_group;
 mod transactional_produce;
+mod txn_offset_commit;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -23,6 +39,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytestring::ByteString;
+use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::{ApiKey, Request, Response};
 
 use crate::core::Core;
@@ -36,14 +53,29 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::Fetch,
     ApiKey::ListOffsets,
     ApiKey::Metadata,
+    ApiKey::OffsetCommit,
+    ApiKey::OffsetFetch,
+    ApiKey::FindCoordinator,
+    ApiKey::JoinGroup,
+    ApiKey::Heartbeat,
+    ApiKey::LeaveGroup,
+    ApiKey::SyncGroup,
+    ApiKey::DescribeGroups,
+    ApiKey::ListGroups,
     ApiKey::ApiVersions,
     ApiKey::CreateTopics,
     ApiKey::DeleteTopics,
     ApiKey::DeleteRecords,
+    ApiKey::InitProducerId,
     ApiKey::OffsetForLeaderEpoch,
+    ApiKey::AddPartitionsToTxn,
+    ApiKey::AddOffsetsToTxn,
+    ApiKey::EndTxn,
+    ApiKey::TxnOffsetCommit,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
     ApiKey::CreatePartitions,
+    ApiKey::DeleteGroups,
     ApiKey::IncrementalAlterConfigs,
     ApiKey::DescribeCluster,
 ];
@@ -112,6 +144,32 @@ pub(crate) fn begin(context: &RequestContext, request: Request) -> Answer {
         Request::CreatePartitions(request) => blocks(create_partitions::handle(context.clone(), request)),
         Request::AlterConfigs(request) => blocks(alter_configs::replace(context.clone(), request)),
         Request::IncrementalAlterConfigs(request) => blocks(alter_configs::change(context.clone(), request)),
+        other => begin_coordinated(context.clone(), other),
+    }
+}
+
+/// Begins a request to one of the coordinators. Its effect may have to wait until that is loaded.
+fn begin_coordinated(context: RequestContext, request: Request) -> Answer {
+    match request {
+        Request::FindCoordinator(request) => blocks(find_coordinator::handle(context, request)),
+        Request::JoinGroup(request) => Answer::Blocks(Box::pin(join_group::begin(context, request))),
+        Request::SyncGroup(request) => Answer::Blocks(Box::pin(sync_group::begin(context, request))),
+        Request::Heartbeat(request) => blocks(heartbeat::handle(context, request)),
+        Request::LeaveGroup(request) => blocks(leave_group::handle(context, request)),
+        Request::OffsetCommit(request) => Answer::Blocks(Box::pin(offset_commit::begin(context, request))),
+        Request::OffsetFetch(request) => Answer::Blocks(Box::pin(offset_fetch::begin(context, request))),
+        Request::DescribeGroups(request) => blocks(describe_groups::handle(context, request)),
+        Request::ListGroups(request) => blocks(list_groups::handle(context, request)),
+        Request::DeleteGroups(request) => blocks(delete_groups::handle(context, request)),
+        Request::InitProducerId(request) => {
+            Answer::Blocks(Box::pin(init_producer_id::begin(context, request)))
+        }
+        Request::AddPartitionsToTxn(request) => blocks(add_partitions_to_txn::handle(context, request)),
+        Request::AddOffsetsToTxn(request) => blocks(add_offsets_to_txn::handle(context, request)),
+        Request::TxnOffsetCommit(request) => {
+            Answer::Blocks(Box::pin(txn_offset_commit::begin(context, request)))
+        }
+        Request::EndTxn(request) => Answer::Blocks(Box::pin(end_txn::begin(context, request))),
         other => Answer::Close { reason: format!("{} is not served here", other.api_key()) },
     }
 }
@@ -119,4 +177,17 @@ pub(crate) fn begin(context: &RequestContext, request: Request) -> Answer {
 /// The answer of a handler that may have to wait; the connection's next request begins when it has answered.
 fn blocks<R: Into<Response>>(handler: impl Future<Output = R> + Send + 'static) -> Answer {
     Answer::Blocks(Box::pin(async move { Answer::now(handler.await) }))
+}
+
+/// A string that outlives its request, in memory of its own: as it came it keeps the request's whole frame.
+fn own(text: &ByteString) -> ByteString {
+    ByteString::from(text.to_string())
+}
+
+/// Clients before version `first` of an API know PRODUCER_FENCED only as INVALID_PRODUCER_EPOCH (KIP-588).
+fn fenced_from(first: i16, version: i16, code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::ProducerFenced if version < first => ErrorCode::InvalidProducerEpoch,
+        code => code,
+    }
 }

@@ -4,12 +4,9 @@
 //! it adds the partition for clients that leave that to the broker, and verifies it for the others.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytestring::ByteString;
-use thalweg_protocol::messages::add_partitions_to_txn::{
-    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTransaction,
-};
 use thalweg_protocol::messages::produce::{PartitionProduceData, ProduceRequest, TopicProduceData};
 use thalweg_protocol::record::BatchHeader;
 use thalweg_protocol::{ErrorCode, Records, TopicPartition};
@@ -18,6 +15,7 @@ use thalweg_storage::VerificationGuard;
 use super::RequestContext;
 use crate::error::Refusal;
 use crate::partition::Partition;
+use crate::transaction::{Producer, TransactionCoordinator, TransactionShard, TransactionVersion};
 
 /// The version from which the broker adds partitions to transactions by itself (KIP-890, part 2).
 const FIRST_VERSION_THAT_ADDS: i16 = 12;
@@ -86,55 +84,27 @@ pub(super) async fn verify(
 ) -> Verified {
     let adds = context.version >= FIRST_VERSION_THAT_ADDS;
     let Some((_, header, _)) = unverified.partitions.first() else { return Verified::default() };
-    let mut topics: Vec<AddPartitionsToTxnTopic> = Vec::new();
-    for (partition, ..) in &unverified.partitions {
-        match topics.last_mut().filter(|topic| topic.name == partition.topic) {
-            Some(topic) => topic.partitions.push(partition.partition),
-            None => topics.push(AddPartitionsToTxnTopic {
-                name: partition.topic.clone(),
-                partitions: vec![partition.partition],
-            }),
-        }
-    }
-    let request = AddPartitionsToTxnRequest {
-        transactions: vec![AddPartitionsToTxnTransaction {
-            transactional_id,
-            producer_id: header.producer_id.0,
-            producer_epoch: header.producer_epoch.0,
-            verify_only: !adds,
-            topics,
-        }],
-        ..Default::default()
+    let producer = Producer { id: header.producer_id, epoch: header.producer_epoch };
+    let transactions = &context.core.transactions;
+    let asked: Result<Option<Arc<TransactionShard>>, ErrorCode> = if adds {
+        let partitions = unverified.partitions.iter().map(|(partition, ..)| partition.clone()).collect();
+        let (id, version) = (super::own(&transactional_id), TransactionVersion::EpochBump);
+        transactions.add_partitions(&id, producer, &partitions, version).await.map(|()| None)
+    } else {
+        transactions.shard(&transactional_id).await.map(Some)
     };
-    let codes = codes(ask_coordinator(context, request).await);
-    let outcomes = unverified.partitions.into_iter().map(|(partition, _, guard)| {
-        let code = codes.get(&partition).copied().unwrap_or(ErrorCode::UnknownServerError);
-        let outcome = match code {
-            ErrorCode::None => Ok(guard),
-            code => Err(refusal(code, adds)),
+    let outcomes = unverified.partitions.into_iter().map(|(partition, header, guard)| {
+        let outcome = match &asked {
+            _ if (header.producer_id, header.producer_epoch) != (producer.id, producer.epoch) => {
+                Err(ErrorCode::InvalidProducerIdMapping)
+            }
+            Ok(Some(shard)) => TransactionCoordinator::verify(shard, &transactional_id, producer, &partition),
+            Ok(None) => Ok(()),
+            Err(code) => Err(*code),
         };
-        (partition, outcome)
+        (partition, outcome.map(|()| guard).map_err(|code| refusal(code, adds)))
     });
     Verified { outcomes: outcomes.collect() }
-}
-
-/// There is no transaction coordinator to ask yet.
-async fn ask_coordinator(
-    _context: &RequestContext,
-    _request: AddPartitionsToTxnRequest,
-) -> AddPartitionsToTxnResponse {
-    AddPartitionsToTxnResponse::default()
-}
-
-fn codes(response: AddPartitionsToTxnResponse) -> HashMap<TopicPartition, ErrorCode> {
-    let topics = response.results_by_transaction.into_iter().flat_map(|result| result.topic_results);
-    let partitions = topics.flat_map(|topic| {
-        topic.results_by_partition.into_iter().map(move |partition| {
-            let id = TopicPartition::new(topic.name.clone(), partition.partition_index);
-            (id, ErrorCode::from(partition.partition_error_code))
-        })
-    });
-    partitions.collect()
 }
 
 /// How a coordinator's refusal reads in a Produce response: errors that producers only know from coordinators

@@ -152,6 +152,11 @@ impl Log {
         self.writer.lock().producers.has_open_transaction(producer_id, epoch)
     }
 
+    /// The producers that have an open transaction here, with their epochs.
+    pub fn open_transactions(&self) -> Vec<(ProducerId, ProducerEpoch)> {
+        self.writer.lock().producers.open_producers()
+    }
+
     /// Begins to verify with the coordinator that a transaction is going on (KIP-890). The guard goes into the
     /// append that follows, which is refused if the transaction ended meanwhile. `None` when the producer has
     /// an open transaction here, so that nothing needs to be verified.

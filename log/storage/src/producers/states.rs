@@ -127,6 +127,12 @@ impl ProducerStates {
         self.open.keys().copied()
     }
 
+    /// The producers whose transactions are open.
+    pub(crate) fn open_producers(&self) -> Vec<(ProducerId, ProducerEpoch)> {
+        let open = self.open.values().filter_map(|id| Some((*id, self.producers.get(id)?.epoch)));
+        open.collect()
+    }
+
     pub(crate) fn has_open_transaction(&self, id: ProducerId, epoch: ProducerEpoch) -> bool {
         self.producers.get(&id).is_some_and(|p| p.transaction_start.is_some() && p.epoch == epoch)
     }

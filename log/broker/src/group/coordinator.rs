@@ -1,0 +1,110 @@
+//! The group coordinator of this node: finds the shard of a group, and keeps the time for all of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thalweg_protocol::ErrorCode;
+use thalweg_storage::MarkerAppend;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::classic::GroupLimits;
+use super::shard::{GroupSettings, GroupShard};
+use crate::config::BrokerConfig;
+use crate::coordinator::{Setting, Shard, Shards};
+use crate::topics::CONSUMER_OFFSETS;
+
+/// How often offsets that have expired are looked for: Kafka's `offsets.retention.check.interval.ms`.
+const RETENTION_CHECK: Duration = Duration::from_secs(10 * 60);
+
+/// The group coordinator of this node.
+pub(crate) struct GroupCoordinator {
+    shards: Shards<GroupShard>,
+    setting: Setting,
+    wake: Arc<Notify>,
+}
+
+impl GroupCoordinator {
+    /// A coordinator of the groups whose partitions this node leads.
+    pub(crate) fn new(config: &BrokerConfig, setting: Setting) -> Self {
+        let wake = Arc::new(Notify::new());
+        let settings = GroupSettings {
+            limits: GroupLimits {
+                initial_rebalance_delay_ms: config.group_initial_rebalance_delay_ms,
+                min_session_timeout_ms: config.group_min_session_timeout_ms,
+                max_session_timeout_ms: config.group_max_session_timeout_ms,
+                max_members: config.group_max_size,
+            },
+            retention_ms: config.offsets_retention_ms,
+            setting: setting.clone(),
+            wake: Arc::clone(&wake),
+        };
+        let shards = Shards::new(CONSUMER_OFFSETS, Arc::clone(&setting.partitions), settings);
+        Self { shards, setting, wake }
+    }
+
+    /// The shard that group `id` belongs to, loaded if it was not.
+    ///
+    /// # Errors
+    /// INVALID_GROUP_ID for the empty id; NOT_COORDINATOR or COORDINATOR_NOT_AVAILABLE.
+    pub(crate) async fn shard(&self, id: &str) -> Result<Arc<GroupShard>, ErrorCode> {
+        if id.is_empty() {
+            return Err(ErrorCode::InvalidGroupId);
+        }
+        self.shards.of(id).await
+    }
+
+    /// The partition of `__consumer_offsets` that keeps the offsets of group `id`.
+    ///
+    /// # Errors
+    /// COORDINATOR_NOT_AVAILABLE while the topic has not been made.
+    pub(crate) fn partition_of(&self, id: &str) -> Result<i32, ErrorCode> {
+        self.shards.index_of(id)
+    }
+
+    /// Ends a producer's transaction in partition `index` of `__consumer_offsets`, and waits until that is
+    /// committed.
+    ///
+    /// # Errors
+    /// Those of [`Shards::at`] and of the append.
+    pub(crate) async fn write_marker(&self, index: i32, marker: MarkerAppend) -> Result<(), ErrorCode> {
+        let shard = self.shards.at(index).await?;
+        let offset = shard.write_marker(marker)?;
+        shard.journal().committed(offset).await
+    }
+
+    /// Loads every shard of this node.
+    pub(crate) async fn load_all(&self) {
+        self.shards.load_all().await;
+    }
+
+    /// The shards that are loaded.
+    pub(crate) fn loaded(&self) -> Vec<Arc<GroupShard>> {
+        self.shards.loaded()
+    }
+
+    /// Keeps the time until the broker stops: sessions, rebalances, and the retention of offsets.
+    pub(crate) async fn run(self: Arc<Self>) {
+        let mut next_check = Instant::now() + RETENTION_CHECK;
+        loop {
+            let deadline = self.loaded().iter().filter_map(|shard| shard.next_deadline()).min();
+            let wake_at =
+                deadline.map_or(next_check, |deadline| self.setting.clocks.at(deadline).min(next_check));
+            tokio::select! {
+                () = sleep_until(wake_at) => {}
+                () = self.wake.notified() => continue,
+                () = self.setting.stopped() => return,
+            }
+            let is_check = Instant::now() >= next_check;
+            if is_check {
+                next_check = Instant::now() + RETENTION_CHECK;
+            }
+            for shard in self.loaded() {
+                shard.expire();
+                if is_check {
+                    shard.expire_offsets();
+                }
+            }
+        }
+    }
+}
