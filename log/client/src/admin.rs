@@ -129,7 +129,7 @@ impl Admin {
             .collect())
     }
 
-    /// Deletes a topic with all its records.
+    /// Deletes a topic with all its records, and waits a moment for the cluster to have forgotten it.
     ///
     /// # Errors
     /// [`Error::Broker`](crate::Error::Broker) with `UnknownTopicOrPartition` when there is none.
@@ -152,9 +152,11 @@ impl Admin {
                 Err(error) if is_unknown_topic(&error) => {
                     return Err(Error::UnknownTopic { topic: ByteString::from(name) });
                 }
-                answer => return answer,
+                Err(error) => return Err(error),
+                Ok(()) => break,
             }
         }
+        self.wait_until_gone(&ByteString::from(name)).await
     }
 
     /// All topics with their partitions, internal ones included, in the order of their names.
@@ -309,6 +311,24 @@ impl Admin {
             let partition = TopicPartition::new(name.clone(), leaderless.partition);
             retry.pause(Error::NoLeader { partition }).await?;
         }
+    }
+
+    /// A deleted topic may show in a broker's metadata for a moment. One that stays has been created again.
+    async fn wait_until_gone(&self, name: &ByteString) -> Result<()> {
+        let patience = Duration::from_millis(self.cluster.config().unknown_topic_wait_ms);
+        let mut retry = self.cluster.retry_within("waiting for a topic to be gone", patience);
+        self.cluster.want([name]);
+        loop {
+            let metadata = self.cluster.refresh().await?;
+            if metadata.topic(name).is_none() {
+                break;
+            }
+            if retry.pause(Error::UnknownTopic { topic: name.clone() }).await.is_err() {
+                break;
+            }
+        }
+        self.cluster.forget(name);
+        Ok(())
     }
 
     fn timeout_ms(&self) -> i32 {

@@ -129,6 +129,11 @@ impl Cluster {
         is_new
     }
 
+    /// Refreshes no longer ask for this topic.
+    pub(crate) fn forget(&self, topic: &ByteString) {
+        self.refresh.lock().wanted.remove(topic);
+    }
+
     /// Asks for the metadata of the wanted topics; those who ask at the same time share one request.
     pub(crate) fn refresh(self: &Arc<Self>) -> Refresh {
         let mut refresh = self.refresh.lock();
@@ -211,7 +216,7 @@ impl Cluster {
                 Err(error) => return Err(error),
             };
             if matches!(error, Error::UnknownTopic { .. }) && Instant::now() >= unknown_until {
-                self.refresh.lock().wanted.remove(topic);
+                self.forget(topic);
                 return Err(error);
             }
             retry.pause(error).await?;

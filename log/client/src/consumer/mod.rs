@@ -1,29 +1,46 @@
 //! Reading: by assignment or by subscription, batches or records.
 
 mod assignor;
+mod committer;
+mod drive;
 mod fetched;
+mod fetcher;
 mod group_offsets;
+mod heartbeat;
+mod join;
+mod membership;
 mod offsets;
+mod position;
+mod protocol;
+mod read;
+mod search;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytestring::ByteString;
-use thalweg_protocol::{Offset, TopicPartition};
+use futures::future::{AbortHandle, BoxFuture};
+use futures::stream::FuturesUnordered;
+use thalweg_protocol::{ErrorCode, Offset, TopicPartition};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
+use self::committer::Committer;
+use self::drive::Event;
+use self::fetcher::Fetcher;
+use self::membership::{Membership, Phase};
+use self::position::{PartitionState, Position, Search};
+use crate::by_leader::list_offsets;
 use crate::cluster::Cluster;
 use crate::config::ConsumerConfig;
-use crate::error::Result;
+use crate::coordinator::Coordinator;
+use crate::error::{Error, Result};
 
 pub use assignor::{Assignment, Assignor, CooperativeSticky, GroupMember, Range, RoundRobin};
 pub use fetched::{FetchedBatches, FetchedRecords, Polled, Progress, RebalanceEvent};
 pub(crate) use group_offsets::{commit_offsets, fetch_offsets};
 pub use offsets::{CommittedOffset, GroupMetadata, ListedOffset, OffsetSpec};
-
-fn unfinished() -> ! {
-    panic!("not built yet")
-}
 
 /// Reads the partitions it was assigned, or shares those of its topics with the other members of its group.
 ///
@@ -35,6 +52,24 @@ pub struct Consumer {
     cluster: Arc<Cluster>,
     config: ConsumerConfig,
     assignors: Vec<Arc<dyn Assignor>>,
+    partitions: BTreeMap<TopicPartition, PartitionState>,
+    /// Drawn from for the versions of partitions' states.
+    next_version: u64,
+    fetcher: Fetcher,
+    /// What is under way; it goes on only while `poll` is waited for, but answers arrive in between.
+    events: FuturesUnordered<BoxFuture<'static, Event>>,
+    /// What the next poll must say.
+    errors: VecDeque<Error>,
+    rebalanced: Vec<RebalanceEvent>,
+    is_searching: bool,
+    is_refreshing: bool,
+    membership: Option<Membership>,
+    /// Stops the rebalance that is under way.
+    join: Option<AbortHandle>,
+    group: Option<Arc<Coordinator>>,
+    committer: Option<Committer>,
+    committed_at: Instant,
+    wake: Arc<Notify>,
 }
 
 impl Consumer {
@@ -43,7 +78,28 @@ impl Consumer {
         config: ConsumerConfig,
         assignors: Vec<Arc<dyn Assignor>>,
     ) -> Result<Self> {
-        Ok(Self { cluster, config, assignors })
+        check(&config, &assignors)?;
+        let group =
+            config.group.as_deref().map(|group| Arc::new(Coordinator::for_short_calls(&cluster, group)));
+        Ok(Self {
+            fetcher: Fetcher::new(Arc::clone(&cluster), &config),
+            committer: group.as_ref().map(|group| Committer::new(Arc::clone(group))),
+            cluster,
+            config,
+            assignors,
+            partitions: BTreeMap::new(),
+            next_version: 0,
+            events: FuturesUnordered::new(),
+            errors: VecDeque::new(),
+            rebalanced: Vec::new(),
+            is_searching: false,
+            is_refreshing: false,
+            membership: None,
+            join: None,
+            group,
+            committed_at: Instant::now(),
+            wake: Arc::new(Notify::new()),
+        })
     }
 
     /// Reads these partitions and no others, outside of any group's membership. Partitions that were assigned before
@@ -53,8 +109,14 @@ impl Consumer {
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) while topics are subscribed to.
     pub fn assign(&mut self, partitions: impl IntoIterator<Item = TopicPartition>) -> Result<()> {
-        let _: BTreeSet<_> = partitions.into_iter().collect();
-        unfinished()
+        if self.membership.is_some() {
+            let advice = "topics are subscribed to: call unsubscribe first";
+            return Err(Error::Misuse { operation: "assign", advice });
+        }
+        let wanted: BTreeSet<TopicPartition> = partitions.into_iter().collect();
+        self.partitions.retain(|partition, _| wanted.contains(partition));
+        self.add_partitions(wanted);
+        Ok(())
     }
 
     /// Shares these topics with the other members of the group. `poll` joins the group and tells what is assigned.
@@ -62,8 +124,23 @@ impl Consumer {
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) without a group or after `assign`.
     pub fn subscribe<T: Into<ByteString>>(&mut self, topics: impl IntoIterator<Item = T>) -> Result<()> {
-        let _: BTreeSet<ByteString> = topics.into_iter().map(Into::into).collect();
-        unfinished()
+        let misuse = |advice| Err(Error::Misuse { operation: "subscribe", advice });
+        let Some(group) = &self.config.group else { return misuse("set a group in the configuration") };
+        if self.membership.is_none() && !self.partitions.is_empty() {
+            return misuse("partitions are assigned: call unsubscribe first");
+        }
+        let topics: BTreeSet<ByteString> = topics.into_iter().map(Into::into).collect();
+        self.cluster.want(&topics);
+        self.fetcher.wants_metadata = true;
+        let membership = self.membership.get_or_insert_with(|| {
+            let (config, assignors) = (self.config.clone(), self.assignors.clone());
+            Membership::new(&self.cluster, group, config, assignors, Arc::clone(&self.wake))
+        });
+        membership.topics = topics.into_iter().collect();
+        if membership.phase == Phase::Stable {
+            self.start_rebalance();
+        }
+        Ok(())
     }
 
     /// Leaves the group, or gives up the assignment.
@@ -71,17 +148,25 @@ impl Consumer {
     /// # Errors
     /// What kept the member from leaving; it is out of the group by the session timeout in any case.
     pub async fn unsubscribe(&mut self) -> Result<()> {
-        unfinished()
+        if let Some(join) = self.join.take() {
+            join.abort();
+        }
+        self.partitions.clear();
+        self.rebalanced.clear();
+        match self.membership.take() {
+            Some(mut membership) => membership.leave().await,
+            None => Ok(()),
+        }
     }
 
     /// The partitions that are being read.
     pub fn assignment(&self) -> Vec<TopicPartition> {
-        unfinished()
+        self.partitions.keys().cloned().collect()
     }
 
     /// The topics that are subscribed to.
     pub fn subscription(&self) -> Vec<ByteString> {
-        unfinished()
+        self.membership.as_ref().map(|membership| membership.topics.clone()).unwrap_or_default()
     }
 
     /// Returns what has been fetched since the last call, waiting at most `timeout` for something. Positions move past
@@ -96,13 +181,12 @@ impl Consumer {
     /// [`Error::OffsetOutOfRange`](crate::Error::OffsetOutOfRange),
     /// [`Error::DamagedBatch`](crate::Error::DamagedBatch)): seek, and poll again.
     pub async fn poll(&mut self, timeout: Duration) -> Result<Polled> {
-        let _ = timeout;
-        unfinished()
+        self.run(Instant::now() + timeout).await
     }
 
     /// What makes a `poll` that waits return at once, from any thread.
     pub fn waker(&self) -> Waker {
-        unfinished()
+        Waker { notify: Arc::clone(&self.wake) }
     }
 
     /// Goes on at `offset`; what is buffered of the partition is dropped.
@@ -110,8 +194,7 @@ impl Consumer {
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) when the partition is not assigned.
     pub fn seek(&mut self, partition: &TopicPartition, offset: Offset) -> Result<()> {
-        let _ = (partition, offset);
-        unfinished()
+        self.move_to("seek", partition, Position::At(offset))
     }
 
     /// Goes on at the first record there is, or at the end; which offset that is, the next `poll` finds out.
@@ -119,37 +202,33 @@ impl Consumer {
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) when the partition is not assigned.
     pub fn seek_to(&mut self, partition: &TopicPartition, spec: OffsetSpec) -> Result<()> {
-        let _ = (partition, spec);
-        unfinished()
+        self.move_to("seek_to", partition, Position::Wanted(Search::Log(spec)))
     }
 
     /// The offset of the next record that `poll` will return; `None` while that has to be found out.
     pub fn position(&self, partition: &TopicPartition) -> Option<Offset> {
-        let _ = partition;
-        unfinished()
+        self.partitions.get(partition)?.offset()
     }
 
     /// How far a partition has been read and where its end was; `None` before the first fetch of it.
     pub fn progress(&self, partition: &TopicPartition) -> Option<Progress> {
-        let _ = partition;
-        unfinished()
+        self.partitions.get(partition)?.progress()
     }
 
     /// Stops returning records of these partitions, without giving them up. What is buffered stays buffered.
     pub fn pause<'a>(&mut self, partitions: impl IntoIterator<Item = &'a TopicPartition>) {
-        let _: Vec<_> = partitions.into_iter().collect();
-        unfinished()
+        self.set_paused(partitions, true);
     }
 
     /// Goes on returning records of these partitions.
     pub fn resume<'a>(&mut self, partitions: impl IntoIterator<Item = &'a TopicPartition>) {
-        let _: Vec<_> = partitions.into_iter().collect();
-        unfinished()
+        self.set_paused(partitions, false);
     }
 
     /// The partitions that are paused.
     pub fn paused(&self) -> Vec<TopicPartition> {
-        unfinished()
+        let paused = self.partitions.iter().filter(|(_, state)| state.is_paused);
+        paused.map(|(partition, _)| partition.clone()).collect()
     }
 
     /// Commits the positions of all assigned partitions.
@@ -157,7 +236,8 @@ impl Consumer {
     /// # Errors
     /// By kind: `Rejoin` when the member is no longer in the group, so that others process the records again.
     pub async fn commit(&mut self) -> Result<()> {
-        unfinished()
+        let positions = self.positions(|_| true);
+        self.commit_offsets(&positions).await
     }
 
     /// Commits these offsets.
@@ -165,18 +245,20 @@ impl Consumer {
     /// # Errors
     /// By kind: `Rejoin` when the member is no longer in the group, so that others process the records again.
     pub async fn commit_offsets(&mut self, offsets: &[(TopicPartition, CommittedOffset)]) -> Result<()> {
-        let _ = offsets;
-        unfinished()
+        self.commit_offsets_later(offsets).await
     }
 
-    /// Commits these offsets without waiting: the request has its place before the next commit; the future tells how
-    /// it went, and may be dropped. It is not retried.
+    /// Commits these offsets without waiting, after all commits before; the future tells how it went, and may be dropped.
     pub fn commit_offsets_later(
         &mut self,
         offsets: &[(TopicPartition, CommittedOffset)],
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
-        let _ = offsets;
-        async { unfinished() }
+        let commit = match (&self.committer, self.group_metadata()) {
+            (Some(committer), Ok(member)) => Ok(committer.commit(member, offsets.to_vec())),
+            (_, Err(error)) => Err(error),
+            (None, Ok(_)) => Err(Error::Closed),
+        };
+        async move { commit?.await }
     }
 
     /// What the group has committed for these partitions; those without a commit are left out. Waits for transactions
@@ -188,16 +270,26 @@ impl Consumer {
         &self,
         partitions: &[TopicPartition],
     ) -> Result<HashMap<TopicPartition, CommittedOffset>> {
-        let _ = partitions;
-        unfinished()
+        let group = self.group.as_ref().ok_or(no_group("committed"))?;
+        fetch_offsets(group, Some(partitions), true).await
     }
 
     /// Who this member is, for [`Producer::send_offsets_to_transaction`](crate::Producer::send_offsets_to_transaction).
     ///
     /// # Errors
-    /// [`Error::Misuse`](crate::Error::Misuse) without a group.
+    /// [`Error::Misuse`](crate::Error::Misuse) without a group; [`Error::NotInGroup`](crate::Error::NotInGroup) while a
+    /// subscribed consumer is not a member: without that, its offsets would not be fenced.
     pub fn group_metadata(&self) -> Result<GroupMetadata> {
-        unfinished()
+        if let Some(membership) = &self.membership {
+            let member = membership.metadata();
+            if member.generation < 0 {
+                let (group, reason) = (member.group.to_string(), ErrorCode::UnknownMemberId);
+                return Err(Error::NotInGroup { group, reason });
+            }
+            return Ok(member);
+        }
+        let group = self.config.group.as_deref().ok_or(no_group("group_metadata"))?;
+        Ok(GroupMetadata::without_membership(group))
     }
 
     /// The first offset of each partition.
@@ -208,8 +300,7 @@ impl Consumer {
         &self,
         partitions: &[TopicPartition],
     ) -> Result<BTreeMap<TopicPartition, Offset>> {
-        let _ = partitions;
-        unfinished()
+        self.offsets(partitions, OffsetSpec::Earliest).await
     }
 
     /// The end of each partition: the last stable offset under read committed, else the high watermark.
@@ -220,8 +311,7 @@ impl Consumer {
         &self,
         partitions: &[TopicPartition],
     ) -> Result<BTreeMap<TopicPartition, Offset>> {
-        let _ = partitions;
-        unfinished()
+        self.offsets(partitions, OffsetSpec::Latest).await
     }
 
     /// For each partition the first record whose timestamp (ms since 1970) is at least the one given.
@@ -232,18 +322,97 @@ impl Consumer {
         &self,
         times: &[(TopicPartition, i64)],
     ) -> Result<BTreeMap<TopicPartition, ListedOffset>> {
-        let _ = times;
-        unfinished()
+        let wanted = times.iter().map(|(partition, time)| (partition.clone(), OffsetSpec::Timestamp(*time)));
+        list_offsets(&self.cluster, wanted, self.config.isolation).await
     }
 
     /// Leaves the group (a static member stays in it) and ends. With auto-commit, commits first.
     ///
     /// # Errors
     /// What kept the commit or the leave from succeeding; the consumer has ended in any case.
-    pub async fn close(self) -> Result<()> {
-        let _ = (self.cluster, self.config, self.assignors);
-        unfinished()
+    pub async fn close(mut self) -> Result<()> {
+        let mut committed = Ok(());
+        if self.config.auto_commit_interval_ms.is_some() && self.group.is_some() {
+            committed = self.commit().await;
+        }
+        let left = self.unsubscribe().await;
+        committed.and(left)
     }
+
+    async fn offsets(
+        &self,
+        partitions: &[TopicPartition],
+        spec: OffsetSpec,
+    ) -> Result<BTreeMap<TopicPartition, Offset>> {
+        let wanted = partitions.iter().map(|partition| (partition.clone(), spec));
+        let listed = list_offsets(&self.cluster, wanted, self.config.isolation).await?;
+        Ok(listed.into_iter().filter_map(|(partition, listed)| Some((partition, listed.offset?))).collect())
+    }
+
+    fn move_to(
+        &mut self,
+        operation: &'static str,
+        partition: &TopicPartition,
+        position: Position,
+    ) -> Result<()> {
+        self.next_version += 1;
+        let advice = "the partition is not assigned to this consumer";
+        let state = self.partitions.get_mut(partition).ok_or(Error::Misuse { operation, advice })?;
+        state.move_to(position, self.next_version);
+        Ok(())
+    }
+
+    fn set_paused<'a>(&mut self, partitions: impl IntoIterator<Item = &'a TopicPartition>, is_paused: bool) {
+        for partition in partitions {
+            if let Some(state) = self.partitions.get_mut(partition) {
+                state.is_paused = is_paused;
+            }
+        }
+    }
+
+    /// The positions that are known, of those partitions for which `is_wanted`.
+    fn positions(
+        &self,
+        is_wanted: impl Fn(&PartitionState) -> bool,
+    ) -> Vec<(TopicPartition, CommittedOffset)> {
+        let wanted = self.partitions.iter().filter(|(_, state)| is_wanted(state));
+        wanted
+            .filter_map(|(partition, state)| {
+                let offset = CommittedOffset::new(state.offset()?);
+                Some((partition.clone(), CommittedOffset { leader_epoch: state.leader_epoch, ..offset }))
+            })
+            .collect()
+    }
+
+    fn add_partitions(&mut self, partitions: impl IntoIterator<Item = TopicPartition>) {
+        for partition in partitions {
+            self.cluster.want([&partition.topic]);
+            self.next_version += 1;
+            let version = self.next_version;
+            self.partitions.entry(partition).or_insert_with(|| PartitionState::new(version));
+        }
+    }
+}
+
+fn no_group(operation: &'static str) -> Error {
+    Error::Misuse { operation, advice: "set a group in the configuration" }
+}
+
+fn check(config: &ConsumerConfig, assignors: &[Arc<dyn Assignor>]) -> Result<()> {
+    let wrong = |setting, reason: &str| Err(Error::Config { setting, reason: reason.to_owned() });
+    if config.group.as_deref() == Some("") {
+        return wrong("group", "it must not be empty");
+    }
+    if assignors.is_empty() {
+        return wrong("assignors", "at least one is needed");
+    }
+    if config.session_timeout_ms <= 0 || config.heartbeat_interval_ms == 0 {
+        return wrong("session_timeout_ms", "it and heartbeat_interval_ms must be above 0");
+    }
+    if config.auto_commit_interval_ms.is_some() && config.group.is_none() {
+        return wrong("auto_commit_interval_ms", "it needs a group");
+    }
+    Ok(())
 }
 
 /// Makes a waiting [`Consumer::poll`] return.

@@ -298,13 +298,16 @@ impl Sender {
             if request.bytes > 0 && request.bytes + size > self.core.config.max_request_size {
                 continue;
             }
-            match self.queues[slot].next(self.identity, now) {
+            let mut next = self.queues[slot].next(self.identity, now);
+            if next == Next::NeedsIdentity && self.renew_identity() {
+                next = self.queues[slot].next(self.identity, now);
+            }
+            match next {
                 Next::Send { serial, records } => {
                     request.bytes += size;
                     request.batches.push((slot, serial, Records::Bytes(records.into_bytes())));
                 }
-                Next::NeedsIdentity => self.renew_identity(),
-                Next::Nothing | Next::Wait(_) => {}
+                Next::NeedsIdentity | Next::Nothing | Next::Wait(_) => {}
             }
         }
         self.add_to_transaction(to_add);
@@ -399,21 +402,23 @@ impl Sender {
         }
     }
 
-    /// Asks for an identity, or raises the epoch of the one there is. Not within a transaction: there the coordinator
-    /// has to know.
-    fn renew_identity(&mut self) {
+    /// Raises the epoch of the identity there is, or asks for one; says whether there is a newer one now. Not within a
+    /// transaction: there the coordinator has to know.
+    fn renew_identity(&mut self) -> bool {
         if self.core.transaction.is_some() || self.is_identifying {
-            return;
+            return false;
         }
         match self.identity {
             Some(identity) if identity.epoch.0 < i16::MAX => {
                 self.identity = Some(Identity { epoch: ProducerEpoch(identity.epoch.0 + 1), ..identity });
+                true
             }
             _ => {
                 self.is_identifying = true;
                 let core = Arc::clone(&self.core);
                 self.events
                     .push(Box::pin(async move { Event::Identified(request_identity(&core.cluster).await) }));
+                false
             }
         }
     }

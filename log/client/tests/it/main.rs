@@ -1,3 +1,3 @@
-//! The client against a scripted broker, against sockets, and against whatever speaks the protocol.
+//! The client against a scripted broker, over sockets, and against whatever speaks the protocol.
 
 mod suite;

@@ -1,124 +1,172 @@
-//! One suite for every broker.
+//! One suite for every broker: each test is a function of the ground it runs on.
+//!
+//! With `THALWEG_TEST_KAFKA=host:port` it runs on Apache Kafka, too.
 
-use thalweg_client::{Client, ClientConfig, Isolation, NewTopic, OffsetSpec};
+mod admin;
+mod groups;
+mod reading;
+mod transactions;
+mod writing;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use thalweg_client::{
+    Client, ClientConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset, Producer, ProducerConfig,
+    ProducerRecord,
+};
 use thalweg_protocol::TopicPartition;
+use thalweg_protocol::record::OwnedRecord;
+use tokio::time::Instant;
 
-#[tokio::test]
-async fn admin_on_kafka() {
-    let Ok(bootstrap) = std::env::var("THALWEG_TEST_KAFKA") else { return };
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await.expect("connects");
-    let admin = client.admin();
-    println!("{:?}", admin.describe_cluster().await);
-    let name = format!("t{}", std::process::id());
-    println!("{:?}", admin.create_topic(NewTopic::new(name.as_str(), 3)).await);
-    println!("{:?}", admin.create_topic(NewTopic::new(name.as_str(), 3)).await);
-    println!("{:?}", admin.describe_topic(&name).await);
-    println!("{:?}", admin.list_topics().await.map(|t| t.len()));
-    let tp = TopicPartition::new(name.as_str(), 1);
-    println!("{:?}", admin.list_offsets(&[(tp.clone(), OffsetSpec::Latest)], Isolation::ReadCommitted).await);
-    println!(
-        "{:?}",
-        admin.list_offsets(&[(tp.clone(), OffsetSpec::MaxTimestamp)], Isolation::ReadCommitted).await
-    );
-    println!(
-        "{:?}",
-        admin
-            .list_offsets(
-                &[(TopicPartition::new(name.as_str(), 7), OffsetSpec::Latest)],
-                Isolation::ReadCommitted
-            )
-            .await
-    );
-    println!(
-        "{:?}",
-        admin
-            .commit_offsets(
-                "g",
-                &[(tp.clone(), thalweg_client::CommittedOffset::with_metadata(5.into(), "hi"))]
-            )
-            .await
-    );
-    println!("{:?}", admin.committed_offsets("g", Some(&[tp.clone()]), true).await);
-    println!("{:?}", admin.committed_offsets("g", None, false).await);
-    println!("{:?}", admin.delete_records(&[(tp, 0.into())]).await);
-    println!("{:?}", admin.delete_topic(&name).await);
-    println!("{:?}", admin.delete_topic(&name).await);
-    println!("{:?}", client.partition_count("nope").await);
+/// Names are drawn from here, so that tests which run side by side on one broker do not meet.
+static NEXT_NAME: AtomicU32 = AtomicU32::new(0);
+
+/// How long something may take that normally takes a moment.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A broker, as a test sees it.
+pub struct Ground {
+    client: Client,
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn producer_on_kafka() {
-    use thalweg_client::*;
-    let Ok(bootstrap) = std::env::var("THALWEG_TEST_KAFKA") else { return };
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await.expect("connects");
-    let admin = client.admin();
-    let name = format!("p{}", std::process::id());
-    admin.create_topic(NewTopic::new(name.as_str(), 3)).await.expect("created");
-    let producer = client.producer(ProducerConfig::default()).expect("p");
-    println!(
-        "{:?}",
-        producer.send_and_wait(ProducerRecord::new(name.as_str(), "hello").key("k").header("a", "b")).await
-    );
-    println!("{:?}", producer.send_and_wait(ProducerRecord::new(name.as_str(), "hello").partition(1)).await);
-    let mut deliveries = Vec::new();
-    for i in 0..1000 {
-        deliveries.push(
-            producer
-                .send(ProducerRecord::new(name.as_str(), format!("v{i}")).partition(1))
-                .await
-                .expect("sent"),
-        );
+impl Ground {
+    pub async fn new(config: ClientConfig) -> Self {
+        Self { client: Client::connect(config).await.expect("the broker answers") }
     }
-    for (i, d) in deliveries.into_iter().enumerate() {
-        assert_eq!(d.await.expect("acked").offset.expect("o").0, i as i64 + 1);
+
+    /// A name that nobody else uses.
+    fn name(&self, what: &str) -> String {
+        format!("{what}-{}-{}", std::process::id(), NEXT_NAME.fetch_add(1, Ordering::Relaxed))
     }
-    let tx = client.producer(ProducerConfig::transactional(format!("tx-{name}"))).expect("p");
-    println!("init {:?}", tx.init_transactions().await);
-    for round in 0..4 {
-        println!("begin {:?}", tx.begin_transaction());
-        println!("{:?}", tx.send_and_wait(ProducerRecord::new(name.as_str(), "tx").partition(1)).await);
-        println!(
-            "{:?}",
-            tx.send_offsets_to_transaction(
-                &[(TopicPartition::new(name.as_str(), 0), CommittedOffset::with_metadata(round.into(), "m"))],
-                &GroupMetadata::without_membership("gg")
-            )
-            .await
-        );
-        if round % 2 == 0 {
-            println!("commit {:?}", tx.commit_transaction().await);
-        } else {
-            println!("abort {:?}", tx.abort_transaction().await);
+
+    /// A new topic.
+    async fn topic(&self, partitions: i32) -> String {
+        let name = self.name("topic");
+        let admin = self.client.admin();
+        admin.create_topic(NewTopic::new(name.as_str(), partitions)).await.expect("the topic is created");
+        name
+    }
+
+    fn producer(&self, config: ProducerConfig) -> Producer {
+        self.client.producer(config).expect("the configuration is right")
+    }
+
+    async fn transactional(&self, id: &str) -> Producer {
+        let producer = self.producer(ProducerConfig::transactional(id));
+        producer.init_transactions().await.expect("the transactional id is taken over");
+        producer
+    }
+
+    fn consumer(&self, config: ConsumerConfig) -> Consumer {
+        self.client.consumer(config).expect("the configuration is right")
+    }
+
+    /// A consumer without a group that reads these partitions from their start.
+    fn reader(&self, topic: &str, partitions: &[i32], config: ConsumerConfig) -> Consumer {
+        let mut consumer = self.consumer(ConsumerConfig { offset_reset: OffsetReset::Earliest, ..config });
+        consumer
+            .assign(partitions.iter().map(|partition| at(topic, *partition)))
+            .expect("it reads nothing yet");
+        consumer
+    }
+
+    /// Writes values into one partition and waits for them.
+    async fn write(&self, producer: &Producer, topic: &str, partition: i32, values: &[&str]) {
+        for value in values {
+            let record = ProducerRecord::new(topic, value.to_string()).partition(partition);
+            producer.send(record).await.expect("there is room");
         }
-        println!("{:?}", admin.committed_offsets("gg", None, true).await);
+        producer.flush().await.expect("all are written");
     }
-    admin.delete_topic(&name).await.expect("deleted");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn bench_on_kafka() {
-    use thalweg_client::*;
-    let Ok(bootstrap) = std::env::var("THALWEG_TEST_KAFKA") else { return };
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await.expect("connects");
-    let admin = client.admin();
-    let name = format!("b{}", std::process::id());
-    admin.create_topic(NewTopic::new(name.as_str(), 6)).await.expect("created");
-    let producer = client.producer(ProducerConfig::default()).expect("p");
-    let mut appender = producer.appender();
-    let slot = appender.topic(&name).await.expect("topic");
-    let value = [7_u8; 100];
-    let n = if cfg!(debug_assertions) { 100_000_u64 } else { 10_000_000 };
-    let start = std::time::Instant::now();
-    let mut appender = tokio::task::spawn_blocking(move || {
-        for i in 0..n {
-            appender.append_blocking(slot, (i % 6) as i32, 1, None, Some(&value), &[]).expect("appended");
+fn at(topic: &str, partition: i32) -> TopicPartition {
+    TopicPartition::new(topic, partition)
+}
+
+/// Polls until there are `count` records.
+async fn read(consumer: &mut Consumer, count: usize) -> Vec<OwnedRecord> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut records = Vec::new();
+    while records.len() < count {
+        assert!(Instant::now() < deadline, "only {} of {count} records came", records.len());
+        let polled = consumer.poll(Duration::from_millis(500)).await.expect("the poll succeeds");
+        for batches in polled.batches {
+            records.extend(batches.into_records().map(|record| record.expect("nothing is damaged")));
         }
-        appender
-    })
-    .await
-    .expect("joins");
-    appender.flush().await.expect("flushed");
-    let took = start.elapsed();
-    println!("{n} records in {took:?}: {} rec/s", n as f64 / took.as_secs_f64());
-    admin.delete_topic(&name).await.expect("deleted");
+    }
+    records
+}
+
+/// Polls until everything that could be read at the start of the last fetches has been, and returns the values.
+async fn read_to_end(consumer: &mut Consumer) -> Vec<String> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut values = Vec::new();
+    loop {
+        assert!(Instant::now() < deadline, "the end was not reached");
+        let polled = consumer.poll(Duration::from_millis(50)).await.expect("the poll succeeds");
+        for batches in polled.batches {
+            values.extend(batches.into_records().map(|record| text(&record.expect("nothing is damaged"))));
+        }
+        let progress =
+            consumer.assignment().iter().map(|partition| consumer.progress(partition)).collect::<Vec<_>>();
+        if progress.iter().all(|progress| progress.is_some_and(|progress| progress.is_caught_up())) {
+            return values;
+        }
+    }
+}
+
+fn text(record: &OwnedRecord) -> String {
+    String::from_utf8(record.value.as_deref().unwrap_or(b"null").to_vec()).expect("the test writes text")
+}
+
+fn texts(records: &[OwnedRecord]) -> Vec<String> {
+    records.iter().map(text).collect()
+}
+
+/// Makes a test of each function for each ground.
+macro_rules! suite {
+    ($($way:ident: $ground:expr;)*) => {$(
+        mod $way {
+            suite! { @tests $ground;
+                admin: a_topic_is_created_described_and_deleted, refusals_say_what_and_why,
+                    offsets_are_listed, records_are_deleted, groups_offsets_are_kept;
+                writing: records_come_back_as_they_were_sent, keys_go_where_java_puts_them,
+                    many_batches_keep_their_order, an_appender_writes_without_futures,
+                    every_level_of_acks_works, a_record_that_is_too_large_fails_alone;
+                reading: a_consumer_seeks_and_pauses, a_consumer_starts_where_it_is_told,
+                    offsets_are_found_by_time, a_position_that_is_gone_is_reset_or_told,
+                    a_reader_knows_when_it_has_caught_up, a_waiting_poll_can_be_woken;
+                transactions: committed_records_are_read_and_aborted_ones_are_not,
+                    an_open_transaction_holds_readers_up, offsets_are_part_of_the_transaction,
+                    a_newer_producer_fences_the_older, what_a_dead_producer_left_is_aborted,
+                    many_transactions_follow_one_another;
+                groups: members_share_partitions_and_take_over, eager_members_give_up_everything_first,
+                    a_group_goes_on_where_it_committed, a_static_member_keeps_its_partitions,
+                    a_member_without_polls_is_lost;
+            }
+        }
+    )*};
+    (@tests $ground:expr; $($module:ident: $($test:ident),*;)*) => {$(
+        mod $module {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    if let Some(ground) = $ground.await {
+                        crate::suite::$module::$test(&ground).await;
+                    }
+                }
+            )*
+        }
+    )*};
+}
+
+async fn kafka() -> Option<Ground> {
+    let bootstrap = std::env::var("THALWEG_TEST_KAFKA").ok()?;
+    Some(Ground::new(ClientConfig::with_bootstrap(&bootstrap)).await)
+}
+
+suite! {
+    on_kafka: crate::suite::kafka();
 }

@@ -1,0 +1,363 @@
+//! Fetches: which to send, and what their answers mean for the partitions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytestring::ByteString;
+use futures::future::BoxFuture;
+use thalweg_protocol::messages::fetch::{
+    FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData,
+};
+use thalweg_protocol::messages::{Api, ApiKey};
+use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, Records, TopicPartition, Uuid};
+use tokio::time::Instant;
+
+use super::fetched::FetchedBatches;
+use super::position::{Known, PartitionState, Position, Search};
+use super::read::visible;
+use crate::cluster::Cluster;
+use crate::config::{ConsumerConfig, Isolation, OffsetReset};
+use crate::consumer::OffsetSpec;
+use crate::error::{Error, Result};
+use crate::metadata::{BrokerAddress, Metadata};
+use crate::node::{Node, typed};
+use crate::pool::Pool;
+
+/// The last version of Fetch that names topics.
+const NAMED_TOPICS: i16 = 12;
+
+/// What of a partition was asked for, under which version of its state.
+#[derive(Debug)]
+pub(super) struct Asked {
+    partition: TopicPartition,
+    topic_id: Uuid,
+    offset: Offset,
+    version: u64,
+}
+
+/// Something that the fetcher waited for.
+pub(super) enum FetchEvent {
+    Answered { node: NodeId, asked: Vec<Asked>, answer: Result<FetchResponse> },
+    Opened { node: NodeId, is_open: bool },
+}
+
+/// Sends fetches, one at a time to each broker.
+pub(super) struct Fetcher {
+    cluster: Arc<Cluster>,
+    pool: Pool,
+    isolation: Isolation,
+    offset_reset: OffsetReset,
+    template: FetchRequest,
+    max_partition_bytes: i32,
+    max_wait: Duration,
+    busy: HashSet<NodeId>,
+    pub(super) wants_metadata: bool,
+}
+
+impl Fetcher {
+    pub(super) fn new(cluster: Arc<Cluster>, config: &ConsumerConfig) -> Self {
+        let template = FetchRequest {
+            replica_id: -1,
+            max_wait_ms: config.fetch_max_wait_ms,
+            min_bytes: config.fetch_min_bytes,
+            max_bytes: config.fetch_max_bytes,
+            isolation_level: config.isolation.code(),
+            rack_id: config.rack.as_deref().map(ByteString::from).unwrap_or_default(),
+            ..FetchRequest::default()
+        };
+        Self {
+            pool: cluster.new_pool(),
+            cluster,
+            isolation: config.isolation,
+            offset_reset: config.offset_reset,
+            template,
+            max_partition_bytes: config.max_partition_fetch_bytes,
+            max_wait: Duration::from_millis(u64::try_from(config.fetch_max_wait_ms).unwrap_or_default()),
+            busy: HashSet::new(),
+            wants_metadata: false,
+        }
+    }
+
+    /// Sends a fetch to each broker that leads a partition to be fetched and has none under way.
+    pub(super) fn send(
+        &mut self,
+        partitions: &mut BTreeMap<TopicPartition, PartitionState>,
+        now: Instant,
+    ) -> Vec<BoxFuture<'static, FetchEvent>> {
+        let metadata = self.cluster.metadata();
+        let mut by_node: HashMap<NodeId, Vec<(TopicPartition, Offset)>> = HashMap::new();
+        for (partition, state) in partitions.iter_mut() {
+            let Some(offset) = state.fetchable(now) else { continue };
+            match self.replica(&metadata, partition, state) {
+                Some(node) if self.busy.contains(&node) => {}
+                Some(node) => by_node.entry(node).or_default().push((partition.clone(), offset)),
+                None => {
+                    self.wants_metadata = true;
+                    self.hold(state, now);
+                }
+            }
+        }
+        let mut events = Vec::new();
+        for (id, wanted) in by_node {
+            let Some(broker) = metadata.broker(id) else { continue };
+            self.busy.insert(id);
+            match self.pool.open_node(broker) {
+                Some(node) => events.push(self.fetch(id, &node, wanted, partitions, &metadata)),
+                None => {
+                    let opening = self.pool.node(broker);
+                    events.push(Box::pin(async move {
+                        FetchEvent::Opened { node: id, is_open: opening.await.is_ok() }
+                    }));
+                }
+            }
+        }
+        events
+    }
+
+    /// The broker to read a partition from: a follower that was recommended, else the leader.
+    fn replica(
+        &self,
+        metadata: &Metadata,
+        partition: &TopicPartition,
+        state: &PartitionState,
+    ) -> Option<NodeId> {
+        let preferred = state.preferred.filter(|preferred| metadata.broker(*preferred).is_some());
+        let leader = metadata.leader(partition).map(|(leader, _)| leader);
+        preferred.or(leader).filter(|node| metadata.broker(*node).is_some())
+    }
+
+    fn hold(&self, state: &mut PartitionState, now: Instant) {
+        let config = self.cluster.config();
+        let doubled = config.retry_backoff_ms.saturating_mul(1 << state.failures.min(20));
+        state.failures = state.failures.saturating_add(1);
+        state.not_before = Some(now + Duration::from_millis(doubled.min(config.retry_backoff_max_ms)));
+    }
+
+    fn fetch(
+        &self,
+        id: NodeId,
+        node: &Arc<Node>,
+        wanted: Vec<(TopicPartition, Offset)>,
+        partitions: &mut BTreeMap<TopicPartition, PartitionState>,
+        metadata: &Metadata,
+    ) -> BoxFuture<'static, FetchEvent> {
+        let mut asked = Vec::new();
+        let mut topics: Vec<FetchTopic> = Vec::new();
+        for (partition, offset) in wanted {
+            let Some(state) = partitions.get_mut(&partition) else { continue };
+            state.is_asked = true;
+            let topic_id = metadata.topic(&partition.topic).map_or(Uuid::ZERO, |topic| topic.id);
+            let fetched = FetchPartition {
+                partition: partition.partition,
+                current_leader_epoch: metadata.leader(&partition).map_or(-1, |(_, epoch)| epoch.0),
+                fetch_offset: offset.0,
+                partition_max_bytes: self.max_partition_bytes,
+                ..FetchPartition::default()
+            };
+            // The partitions come in the order of their topics.
+            match topics.last_mut().filter(|last| last.topic == partition.topic) {
+                Some(last) => last.partitions.push(fetched),
+                None => topics.push(FetchTopic {
+                    topic: partition.topic.clone(),
+                    topic_id,
+                    partitions: vec![fetched],
+                }),
+            }
+            asked.push(Asked { partition, topic_id, offset, version: state.version });
+        }
+        let needs_names = asked.iter().any(|asked| asked.topic_id.is_zero());
+        let last = if needs_names { NAMED_TOPICS } else { *FetchRequest::VERSIONS.end() };
+        let version = node.offered().pick(ApiKey::Fetch, *FetchRequest::VERSIONS.start()..=last);
+        let request = FetchRequest { topics, ..self.template.clone() };
+        let answer = version.map(|version| node.send(request.into_request(), version, self.max_wait));
+        Box::pin(async move {
+            let answer = match answer {
+                Ok(answer) => answer.await.and_then(typed::<FetchRequest>),
+                Err(error) => Err(error),
+            };
+            FetchEvent::Answered { node: id, asked, answer }
+        })
+    }
+
+    /// Takes in what an answer says; returns the errors that the caller must hear of.
+    pub(super) fn on(
+        &mut self,
+        event: FetchEvent,
+        partitions: &mut BTreeMap<TopicPartition, PartitionState>,
+    ) -> Vec<Error> {
+        let now = Instant::now();
+        match event {
+            FetchEvent::Opened { node, is_open } => {
+                self.busy.remove(&node);
+                self.wants_metadata |= !is_open;
+                Vec::new()
+            }
+            FetchEvent::Answered { node, asked, answer } => {
+                self.busy.remove(&node);
+                match answer.and_then(checked) {
+                    Ok(response) => self.on_response(asked, response, partitions, now),
+                    Err(error @ Error::UnsupportedVersion { .. }) => vec![error],
+                    Err(_) => {
+                        self.wants_metadata = true;
+                        for asked in asked {
+                            if let Some(state) = current(partitions, &asked) {
+                                state.preferred = None;
+                                self.hold(state, now);
+                            }
+                        }
+                        Vec::new()
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_response(
+        &mut self,
+        asked: Vec<Asked>,
+        response: FetchResponse,
+        partitions: &mut BTreeMap<TopicPartition, PartitionState>,
+        now: Instant,
+    ) -> Vec<Error> {
+        let mut answers: HashMap<(ByteString, Uuid, i32), PartitionData> = HashMap::new();
+        for topic in response.responses {
+            for partition in topic.partitions {
+                answers.insert((topic.topic.clone(), topic.topic_id, partition.partition_index), partition);
+            }
+        }
+        let endpoint = |id: NodeId| {
+            let found = response.node_endpoints.iter().find(|node| node.node_id == id.0)?;
+            let port = u16::try_from(found.port).ok()?;
+            Some(BrokerAddress { id, host: found.host.clone(), port, rack: found.rack.clone() })
+        };
+        let mut errors = Vec::new();
+        for asked in asked {
+            let by_id = (ByteString::new(), asked.topic_id, asked.partition.partition);
+            let by_name = (asked.partition.topic.clone(), Uuid::ZERO, asked.partition.partition);
+            let answer = answers.remove(&by_id).or_else(|| answers.remove(&by_name));
+            let Some(state) = current(partitions, &asked) else { continue };
+            // A broker leaves out what has nothing to say only in a session, which this is not.
+            let Some(answer) = answer else {
+                self.hold(state, now);
+                continue;
+            };
+            let leader = NodeId(answer.current_leader.leader_id);
+            if leader != NodeId::NONE && answer.current_leader.leader_epoch >= 0 {
+                let epoch = LeaderEpoch(answer.current_leader.leader_epoch);
+                self.cluster.learn_leader(&asked.partition, leader, epoch, endpoint(leader));
+            }
+            if let Err(error) = self.on_answer(&asked, answer, state, now) {
+                state.position = Position::Halted;
+                errors.push(error);
+            }
+        }
+        errors
+    }
+
+    /// What an answer means for its partition. An error halts it.
+    fn on_answer(
+        &mut self,
+        asked: &Asked,
+        answer: PartitionData,
+        state: &mut PartitionState,
+        now: Instant,
+    ) -> Result<()> {
+        match ErrorCode::from(answer.error_code) {
+            ErrorCode::None => {}
+            ErrorCode::OffsetOutOfRange if state.preferred.is_some() => {
+                state.preferred = None;
+                return Ok(());
+            }
+            ErrorCode::OffsetOutOfRange => {
+                let spec = match self.offset_reset {
+                    OffsetReset::Earliest => OffsetSpec::Earliest,
+                    OffsetReset::Latest => OffsetSpec::Latest,
+                    OffsetReset::None => {
+                        let (partition, offset) = (asked.partition.clone(), asked.offset);
+                        let log_start = Offset(answer.log_start_offset);
+                        return Err(Error::OffsetOutOfRange { partition, offset, log_start });
+                    }
+                };
+                state.position = Position::Wanted(Search::Log(spec));
+                return Ok(());
+            }
+            code if code.is_retriable() || code == ErrorCode::UnknownServerError => {
+                self.wants_metadata = true;
+                state.preferred = None;
+                self.hold(state, now);
+                return Ok(());
+            }
+            code => {
+                let subject = asked.partition.to_string();
+                return Err(Error::Broker { api: ApiKey::Fetch, code, subject, message: None });
+            }
+        }
+        state.failures = 0;
+        if answer.preferred_read_replica >= 0 {
+            state.preferred = Some(NodeId(answer.preferred_read_replica));
+        }
+        self.buffer(asked, answer, state)
+    }
+
+    fn buffer(&self, asked: &Asked, answer: PartitionData, state: &mut PartitionState) -> Result<()> {
+        let known = self.known(&answer);
+        state.known = Some(known);
+        let partition = &asked.partition;
+        let bytes = answer.records.map(Records::into_bytes).transpose().map_err(|error| {
+            Error::UnreadableSegment { partition: partition.clone(), reason: error.to_string() }
+        })?;
+        let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) else { return Ok(()) };
+        let aborted = match self.isolation {
+            Isolation::ReadCommitted => answer.aborted_transactions.unwrap_or_default(),
+            Isolation::ReadUncommitted => Vec::new(),
+        };
+        let damaged =
+            |source| Error::DamagedBatch { partition: partition.clone(), offset: asked.offset, source };
+        let visible = visible(bytes, asked.offset, aborted).map_err(damaged)?;
+        if visible.next_offset == asked.offset {
+            return Ok(());
+        }
+        let fetched = FetchedBatches {
+            partition: partition.clone(),
+            batches: visible.batches,
+            position: asked.offset,
+            next_offset: visible.next_offset,
+            log_start: known.log_start,
+            high_watermark: known.high_watermark,
+            last_stable_offset: known.last_stable_offset,
+            end: known.end,
+        };
+        state.buffered = Some((fetched, visible.leader_epoch.unwrap_or(LeaderEpoch::UNKNOWN)));
+        Ok(())
+    }
+
+    fn known(&self, answer: &PartitionData) -> Known {
+        let high_watermark = Offset(answer.high_watermark);
+        let is_stable_known = answer.last_stable_offset >= 0;
+        let last_stable_offset =
+            if is_stable_known { Offset(answer.last_stable_offset) } else { high_watermark };
+        let end = match self.isolation {
+            Isolation::ReadCommitted => last_stable_offset,
+            Isolation::ReadUncommitted => high_watermark,
+        };
+        Known { log_start: Offset(answer.log_start_offset), high_watermark, last_stable_offset, end }
+    }
+}
+
+/// The partition's state, if it is still the one that was asked for; it is asked for no longer.
+fn current<'a>(
+    partitions: &'a mut BTreeMap<TopicPartition, PartitionState>,
+    asked: &Asked,
+) -> Option<&'a mut PartitionState> {
+    let state = partitions.get_mut(&asked.partition).filter(|state| state.version == asked.version)?;
+    state.is_asked = false;
+    Some(state)
+}
+
+fn checked(response: FetchResponse) -> Result<FetchResponse> {
+    match ErrorCode::from(response.error_code) {
+        ErrorCode::None => Ok(response),
+        code => Err(Error::Broker { api: ApiKey::Fetch, code, subject: "a fetch".to_owned(), message: None }),
+    }
+}
