@@ -154,6 +154,10 @@ impl Disk {
         self.file(id).unsynced.push(Change::SetLen(len));
     }
 
+    pub(super) fn has_unsynced(&mut self, id: u64) -> bool {
+        !self.file(id).unsynced.is_empty()
+    }
+
     pub(super) fn sync_file(&mut self, id: u64) {
         let file = self.file(id);
         file.synced = content(&file.live);

@@ -66,8 +66,10 @@ pub enum OperationKind {
 pub struct Performed {
     /// What was done.
     pub kind: OperationKind,
-    /// To what; files are shown by the path they were opened or created by.
+    /// To what, relative to the root.
     pub path: PathBuf,
+    /// Whether a sync found anything to sync; true for everything else.
+    pub was_needed: bool,
 }
 
 impl fmt::Display for Performed {
@@ -158,7 +160,7 @@ impl State {
     fn begin(&mut self, kind: OperationKind, path: &Path) -> io::Result<Order> {
         self.check()?;
         let n = self.performed.len();
-        self.performed.push(Performed { kind, path: path.to_owned() });
+        self.performed.push(Performed { kind, path: path.to_owned(), was_needed: true });
         if self.crash_at == Some(n) {
             self.has_crashed = true;
             return Ok(Order::Half(io::Error::other("the machine crashes")));
@@ -241,7 +243,10 @@ impl Filesystem for SimulatedFilesystem {
     fn sync(&self, file: &StoredFile) -> io::Result<()> {
         let mut state = self.state.lock();
         let path = state.disk.path_of(file.id);
-        if state.begin_whole(OperationKind::Sync, &path)? {
+        let is_needed = state.disk.has_unsynced(file.id);
+        let is_real = state.begin_whole(OperationKind::Sync, &path)?;
+        state.performed.last_mut().expect("it was just begun").was_needed = is_needed;
+        if is_real {
             state.disk.sync_file(file.id);
         }
         Ok(())

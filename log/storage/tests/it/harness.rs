@@ -27,7 +27,9 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let root = tempfile::tempdir().expect("a temporary directory");
+        // Thousands of small files: in memory where the system has a place for that.
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let root = root.expect("a temporary directory");
         let disk = Arc::new(SimulatedFilesystem::new(root.path()));
         Self { root, disk, clock: ManualClock::new(NOW_MS) }
     }
@@ -83,7 +85,7 @@ pub fn partition(topic: &str, partition: i32) -> TopicPartition {
 
 /// A log that rolls soon and indexes every batch.
 pub fn small() -> LogConfig {
-    LogConfig { segment_bytes: 1000, index_interval_bytes: 1, ..LogConfig::default() }
+    LogConfig { segment_bytes: 500, index_interval_bytes: 1, ..LogConfig::default() }
 }
 
 pub fn synced_to(offset: i64) -> Standing {

@@ -3,3 +3,5 @@
 mod append;
 #[allow(dead_code)]
 mod harness;
+mod recovery;
+mod sweep;

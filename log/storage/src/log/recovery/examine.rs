@@ -101,7 +101,7 @@ impl Examiner<'_> {
         }))
     }
 
-    /// Whether the last entries of the other two indexes can be true.
+    /// Whether the index of aborted transactions and the last entry of the time index can be true.
     fn is_plausible(
         &self,
         state: &SegmentState,
@@ -110,10 +110,16 @@ impl Examiner<'_> {
         file: &StoredFile,
         path: &Path,
     ) -> Result<bool, Error> {
-        if let Some(AbortedEntry { last_offset, .. }) = state.transactions.last(self.environment)?
-            && !(base_offset..next_offset).contains(&last_offset)
-        {
-            return Ok(false);
+        // All of these: there are few, and no batch shows that one is wrong.
+        let mut before = Offset(base_offset.0 - 1);
+        for at in 0..state.transactions.len() {
+            let AbortedEntry { first_offset, last_offset, last_stable_offset, .. } =
+                state.transactions.get(at, self.environment)?;
+            let is_ordered = before < last_offset && last_offset < next_offset;
+            if !is_ordered || first_offset >= last_offset || last_stable_offset > last_offset.plus(1) {
+                return Ok(false);
+            }
+            before = last_offset;
         }
         let Some(entry) = state.times.last(self.environment)? else {
             // Every batch may be without a timestamp; whether they are is soon seen when there are few.

@@ -1,0 +1,118 @@
+//! Crashes at every write, sync, rename, creation and removal of a working day, in every way a crash can go, and
+//! looks whether anything was lost that had been promised.
+
+mod day;
+mod promises;
+
+use thalweg_storage::testing::{Crash, OperationKind, Performed};
+
+use self::day::work;
+use self::promises::Promises;
+use crate::harness::World;
+
+/// Works until the crash at operation `n`, or to the end. Returns what was promised and all operations.
+fn work_until(world: &World, n: Option<usize>) -> (Promises, Vec<Performed>) {
+    if let Some(n) = n {
+        world.disk.crash_at(n);
+    }
+    let mut promises = Promises::default();
+    match work(world, &mut promises) {
+        Ok(()) => {
+            assert!(n.is_none_or(|n| n >= world.disk.performed().len()), "the crash at {n:?} was not felt")
+        }
+        Err(error) => assert!(n.is_some(), "the day fails without a crash: {error}"),
+    }
+    (promises, world.disk.performed())
+}
+
+fn all_operations() -> Vec<Performed> {
+    work_until(&World::new(), None).1
+}
+
+#[test]
+fn no_crash_takes_back_a_promise() {
+    let operations = all_operations();
+    for kind in [
+        OperationKind::Create,
+        OperationKind::Write,
+        OperationKind::SetLen,
+        OperationKind::Sync,
+        OperationKind::SyncDirectory,
+        OperationKind::Rename,
+        OperationKind::Remove,
+    ] {
+        assert!(operations.iter().any(|operation| operation.kind == kind), "no {kind:?} in the day");
+    }
+    for (n, operation) in operations.iter().enumerate() {
+        for crash in [Crash::Kept, Crash::Dropped, Crash::Torn(n as u64)] {
+            let mut world = World::new();
+            let (mut promises, _) = work_until(&world, Some(n));
+            world.crash(crash);
+            let result = promises.check(&world).and_then(|()| {
+                // What recovery found and what came after must survive, too.
+                world.crash(Crash::Dropped);
+                promises.check(&world)
+            });
+            if let Err(broken) = result {
+                panic!("{crash:?} at operation {n}, {operation}: {broken}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_crash_of_the_recovery_takes_back_a_promise() {
+    let operations = all_operations();
+    for n in (5..operations.len()).step_by(11) {
+        let first = [Crash::Kept, Crash::Dropped, Crash::Torn(n as u64)][n % 3];
+        for second in 0.. {
+            let mut world = World::new();
+            let (mut promises, _) = work_until(&world, Some(n));
+            world.crash(first);
+            world.disk.crash_at(second);
+            let opened = world.try_manager(&day::config());
+            let was_whole = opened.is_ok();
+            drop(opened);
+            world.crash([Crash::Dropped, Crash::Torn(second as u64), Crash::Kept][second % 3]);
+            if let Err(broken) = promises.check(&world) {
+                panic!(
+                    "{first:?} at {n}, {}, then a crash at {second} of the recovery: {broken}",
+                    operations[n]
+                );
+            }
+            if was_whole {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_skipped_sync_is_caught() {
+    let operations = all_operations();
+    let mut caught = 0;
+    let mut missed = Vec::new();
+    for (skipped, operation) in operations.iter().enumerate() {
+        // Of the other log some is synced that is promised to nobody.
+        let is_batches =
+            operation.path.starts_with("a-0") && operation.path.extension() == Some("log".as_ref());
+        if operation.kind != OperationKind::Sync || !is_batches || !operation.was_needed {
+            continue;
+        }
+        // A promise that depends on it is given soon after.
+        let is_noticed = (skipped + 1..operations.len().min(skipped + 25)).any(|n| {
+            let mut world = World::new();
+            world.disk.ignore_sync(skipped);
+            let (mut promises, _) = work_until(&world, Some(n));
+            world.crash(Crash::Dropped);
+            promises.check(&world).is_err()
+        });
+        if is_noticed {
+            caught += 1;
+        } else {
+            missed.push(format!("{skipped}: {operation}"));
+        }
+    }
+    assert!(caught >= 12, "only {caught} skipped syncs were caught");
+    assert!(missed.is_empty(), "not caught:\n{}", missed.join("\n"));
+}

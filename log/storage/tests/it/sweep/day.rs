@@ -1,0 +1,189 @@
+//! A working day of a data directory: everything that changes files, in a fixed order.
+
+use thalweg_protocol::record::RecordBatch;
+use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+use thalweg_storage::{AppendOrigin, Error, Log, LogConfig, LogManager, MarkerAppend, TransactionResult};
+
+use super::promises::Promises;
+use crate::harness::{Make, NOW_MS, TOPIC_ID, World, marker, partition};
+
+pub fn config() -> LogConfig {
+    LogConfig {
+        segment_bytes: 450,
+        index_interval_bytes: 1,
+        retention_ms: -1,
+        file_delete_delay_ms: 0,
+        ..LogConfig::default()
+    }
+}
+
+/// Does everything, and notes what was promised, until the disk fails.
+pub fn work(world: &World, promises: &mut Promises) -> Result<(), Error> {
+    let manager = world.try_manager(&config())?;
+    create(&manager, promises, "a")?;
+    create(&manager, promises, "b")?;
+    let mut day =
+        Day { manager: &manager, promises, sequence: 0, time: NOW_MS, leader_epoch: LeaderEpoch(0) };
+    day.morning()?;
+    day.noon()?;
+    let Day { promises, sequence, time, .. } = day;
+    manager.close()?;
+    drop(manager);
+
+    let manager = world.try_manager(&config())?;
+    let mut day = Day { manager: &manager, promises, sequence, time, leader_epoch: LeaderEpoch(2) };
+    day.evening()
+}
+
+fn create(manager: &LogManager, promises: &mut Promises, topic: &str) -> Result<(), Error> {
+    manager.create(&partition(topic, 0), TOPIC_ID, config())?;
+    promises.of(topic).exists = true;
+    Ok(())
+}
+
+struct Day<'m, 'p> {
+    manager: &'m LogManager,
+    promises: &'p mut Promises,
+    /// The next sequence number of producer 1, which writes to `a`.
+    sequence: i32,
+    time: i64,
+    leader_epoch: LeaderEpoch,
+}
+
+impl Day<'_, '_> {
+    fn log(&self, topic: &str) -> std::sync::Arc<Log> {
+        self.manager.log(&partition(topic, 0)).expect("it exists")
+    }
+
+    fn append(&mut self, topic: &str, make: Make) -> Result<(), Error> {
+        self.time += 7;
+        let log = self.log(topic);
+        let batch: RecordBatch = make.at(self.time).batch();
+        let header = batch.header();
+        let guard = match header.is_transactional() {
+            true => log.begin_verification(header.producer_id, header.producer_epoch),
+            false => None,
+        };
+        self.promises.attempt(topic, log.log_end_offset(), self.leader_epoch, &batch);
+        log.append_as_leader(&batch, self.leader_epoch, AppendOrigin::Client { guard })?;
+        Ok(())
+    }
+
+    /// Appends a batch of the idempotent producer 1.
+    fn produce(&mut self, topic: &str) -> Result<(), Error> {
+        let value = format!("sequence {}", self.sequence);
+        let make = Make::values(&[&value, "and another"]).by(1, 0, self.sequence);
+        self.sequence += 2;
+        self.append(topic, make)
+    }
+
+    fn end(&mut self, topic: &str, producer: i64, result: TransactionResult) -> Result<(), Error> {
+        let log = self.log(topic);
+        self.promises.attempt_marker(topic, log.log_end_offset(), producer, result);
+        log.append_marker(MarkerAppend { leader_epoch: self.leader_epoch, ..marker(producer, 0, result) })?;
+        Ok(())
+    }
+
+    /// A round: what it has synced is committed.
+    fn round(&mut self) -> Result<(), Error> {
+        for log in self.manager.logs() {
+            log.sync()?;
+        }
+        for log in self.manager.logs() {
+            let readable = log.set_high_watermark(log.synced_offset());
+            self.promises.of(&log.partition().topic).committed(readable);
+        }
+        self.manager.sync_all()
+    }
+
+    fn morning(&mut self) -> Result<(), Error> {
+        self.log("a").begin_leader_epoch(LeaderEpoch(0))?;
+        self.append("a", Make::values(&["one", "two", "three"]))?;
+        self.append("b", Make::values(&["one"]))?;
+        self.round()?;
+        for _ in 0..4 {
+            self.produce("a")?;
+            self.round()?;
+        }
+        // Two rolls within one round.
+        for _ in 0..6 {
+            self.produce("a")?;
+        }
+        self.round()?;
+        self.append("a", Make::values(&["in", "a", "transaction"]).by(2, 0, 0).in_transaction())?;
+        self.append("a", Make::values(&["in another"]).by(3, 0, 0).in_transaction())?;
+        self.produce("a")?;
+        self.end("a", 2, TransactionResult::Abort)?;
+        self.round()?;
+        self.append("a", Make::values(&["still in it"]).by(3, 0, 1).in_transaction())?;
+        self.round()
+    }
+
+    fn noon(&mut self) -> Result<(), Error> {
+        self.leader_epoch = LeaderEpoch(1);
+        self.log("a").begin_leader_epoch(LeaderEpoch(1))?;
+        self.produce("a")?;
+        self.end("a", 3, TransactionResult::Commit)?;
+        self.round()?;
+        let a = self.log("a");
+        self.promises.of("a").start_attempted = Offset(9);
+        a.delete_records(Offset(9))?;
+        self.promises.of("a").start_done = Offset(9);
+        a.set_config(LogConfig { retention_bytes: 900, ..config() });
+        self.promises.of("a").start_attempted = a.high_watermark();
+        a.apply_retention()?;
+        self.promises.of("a").start_attempted = a.log_start_offset();
+        self.promises.of("a").start_done = a.log_start_offset();
+        a.apply_retention()?;
+        a.set_config(config());
+        self.truncate_b()?;
+        create(self.manager, self.promises, "c")?;
+        self.append("c", Make::values(&["short-lived"]))?;
+        self.promises.of("c").exists = false;
+        self.manager.delete(&partition("c", 0))?;
+        self.promises.of("c").is_gone = true;
+        self.produce("a")?;
+        self.round()
+    }
+
+    /// Some of `b` was synced but never committed: another leader has another idea of it.
+    fn truncate_b(&mut self) -> Result<(), Error> {
+        let b = self.log("b");
+        let committed = b.log_end_offset();
+        for n in 0..7 {
+            self.append("b", Make::values(&[&format!("never committed {n}"), "nor this"]))?;
+        }
+        b.sync()?;
+        self.append("b", Make::values(&["not even synced"]))?;
+        let to = committed.plus(4);
+        self.promises.of("b").truncating(to);
+        b.truncate_to(to)?;
+        self.promises.of("b").truncated(to);
+        self.append("b", Make::values(&["another history"]))?;
+        self.append("b", Make::values(&["of which", "nothing", "was known"]))?;
+        self.round()
+    }
+
+    fn evening(&mut self) -> Result<(), Error> {
+        for topic in ["a", "b"] {
+            self.log(topic).begin_leader_epoch(self.leader_epoch)?;
+        }
+        self.produce("a")?;
+        self.append("b", Make::values(&["good evening"]))?;
+        self.round()?;
+        for _ in 0..3 {
+            self.produce("a")?;
+        }
+        // A follower that is too far behind begins anew.
+        self.promises.of("b").truncating(Offset(0));
+        self.promises.of("b").start_attempted = Offset(500);
+        self.log("b").restart_at(Offset(500))?;
+        self.promises.of("b").truncated(Offset(0));
+        self.promises.of("b").start_done = Offset(500);
+        self.append("b", Make::values(&["anew"]))?;
+        self.round()?;
+        assert!(!self.log("a").has_open_transaction(ProducerId(3), ProducerEpoch(0)));
+        self.manager.run_retention();
+        self.manager.close()
+    }
+}
