@@ -54,6 +54,8 @@ impl ClientLog {
         let producer_config = ProducerConfig {
             transactional_id: (config.guarantee == Guarantee::ExactlyOnce).then_some(transactional_id),
             transaction_timeout_ms: config.transaction_timeout_ms as i32,
+            // A batch that is not full waits for the commit: nobody sees it before.
+            linger_ms: config.commit_interval_ms,
             ..ProducerConfig::default()
         };
         let writer = {

@@ -22,6 +22,8 @@ pub(super) struct Overlay {
     young: Generation,
     old: Generation,
     budget: usize,
+    /// How large the young generation was after the last commit.
+    size_at_commit: usize,
 }
 
 #[derive(Default)]
@@ -50,7 +52,7 @@ impl Overlay {
     /// An empty overlay that keeps up to `budget` bytes beyond a commit.
     pub(super) fn new(budget: usize) -> Self {
         let (young, old) = (Generation::default(), Generation::default());
-        Self { hasher: DefaultHashBuilder::default(), young, old, budget }
+        Self { hasher: DefaultHashBuilder::default(), young, old, budget, size_at_commit: 0 }
     }
 
     /// What is known of `key`; `None` when only the backend can tell.
@@ -104,9 +106,9 @@ impl Overlay {
         })
     }
 
-    /// About how much memory the young generation takes, which holds all that is not committed.
+    /// About how much memory changes and reads have taken since the last commit.
     pub(super) fn uncommitted_bytes(&self) -> usize {
-        if self.young.dirty.is_empty() { 0 } else { self.young.size_in_bytes() }
+        self.young.size_in_bytes() - self.size_at_commit
     }
 
     /// Everything is in the backend now.
@@ -122,6 +124,7 @@ impl Overlay {
                 self.old.clear();
             }
         }
+        self.size_at_commit = self.young.size_in_bytes();
     }
 }
 
