@@ -4,7 +4,8 @@
 CARGO ?= cargo
 
 demo: setup
-	$(CARGO) run --release --quiet --package thalweg-examples --bin flights
+	$(CARGO) build --release --workspace --bins
+	$${CARGO_TARGET_DIR:-target}/release/flights
 
 test: setup-tests
 	$(CARGO) fmt --all --check
