@@ -15,7 +15,7 @@ pub(crate) async fn handle(
     context: RequestContext,
     request: CreatePartitionsRequest,
 ) -> CreatePartitionsResponse {
-    let topics = request.topics.iter().map(|asked| more_partitions(asked)).collect();
+    let topics = request.topics.iter().map(more_partitions).collect();
     let proposal = CreatePartitions { topics, validate_only: request.validate_only };
     let results = match propose(&context.core.controller, proposal).await {
         Ok(results) => results,

@@ -10,6 +10,9 @@ use thalweg_storage::{TimeQuery, TimestampOffset};
 use super::RequestContext;
 use crate::partition::Partition;
 
+/// The version from which answers have the leader epoch of what they found.
+const FIRST_VERSION_WITH_EPOCHS: i16 = 4;
+
 /// The times below zero that stand for something else (KIP-734, KIP-405, KIP-1005, KIP-1023).
 mod special {
     /// The end of what this consumer may read.
@@ -28,10 +31,16 @@ mod special {
 
 pub(crate) fn handle(context: &RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse {
     let read_committed = request.isolation_level == 1;
-    answer(request, |topic, asked| {
+    let mut response = answer(request, |topic, asked| {
         let topic = context.core.partitions.topic(topic)?;
         find(topic.leader(asked.partition_index)?, asked, read_committed)
-    })
+    });
+    if context.version < FIRST_VERSION_WITH_EPOCHS {
+        for partition in response.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+            partition.leader_epoch = LeaderEpoch::UNKNOWN.0;
+        }
+    }
+    response
 }
 
 /// The answer that refuses everything in `request`.

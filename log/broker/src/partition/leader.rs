@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::record::RecordBatch;
-use thalweg_protocol::{
-    ErrorCode, LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid,
-};
+use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition};
 use thalweg_storage::{
     AppendInfo, AppendOrigin, Durability, EpochEnd, Log, MarkerAppend, ReadBound, ReadInfo, VerificationGuard,
 };
@@ -100,11 +98,6 @@ impl Partition {
     /// Which partition this is.
     pub(crate) fn id(&self) -> &TopicPartition {
         self.log.partition()
-    }
-
-    /// The id of its topic.
-    pub(crate) fn topic_id(&self) -> Uuid {
-        self.log.topic_id()
     }
 
     /// Its log, for what is not about leading: configs, retention, look-ups by time or epoch.

@@ -100,6 +100,8 @@ struct Connection {
     input: Input,
     order: Order<Ticket>,
     output: Output,
+    /// The client sends nothing more, but answers may still be due to it.
+    has_ended: bool,
     /// When the last request came or the last answer left.
     last_activity: Instant,
 }
@@ -111,6 +113,7 @@ impl Connection {
             input: Input::new(core.config.max_request_bytes, Arc::clone(&core.budget)),
             order: Order::new(core.config.max_in_flight_requests),
             output: Output::new(Arc::clone(&core.cold_reads)),
+            has_ended: false,
             last_activity: Instant::now(),
             socket,
             core,
@@ -120,7 +123,10 @@ impl Connection {
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), End> {
         let mut timer = pin!(sleep(self.tick()));
         loop {
-            let may_begin = self.order.may_begin();
+            if self.has_ended && self.order.is_empty() {
+                return Err(InputError::End.into());
+            }
+            let may_begin = self.order.may_begin() && !self.has_ended;
             let has_begun = !self.order.is_empty();
             tokio::select! {
                 biased;
@@ -134,7 +140,11 @@ impl Connection {
                 }
                 frame = self.input.next(&self.socket), if may_begin => {
                     self.last_activity = Instant::now();
-                    self.begin(frame?)?;
+                    match frame {
+                        Ok(frame) => self.begin(frame)?,
+                        Err(InputError::End) => self.has_ended = true,
+                        Err(error) => return Err(error.into()),
+                    }
                 }
                 () = &mut timer => {
                     self.check_deadlines()?;
@@ -218,7 +228,7 @@ impl Connection {
             }
         }
         let limit = Duration::from_millis(self.core.config.idle_connection_ms);
-        if self.order.is_empty() && now - self.last_activity >= limit {
+        if (self.order.is_empty() || self.has_ended) && now - self.last_activity >= limit {
             return Err(End::Idle(limit));
         }
         Ok(())

@@ -16,6 +16,7 @@ pub(crate) type PendingResponse = Pin<Box<dyn Future<Output = Response> + Send>>
 pub(crate) type PendingAnswer = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// What beginning a request yields.
+#[expect(clippy::large_enum_variant, reason = "an allocation for each answer would cost more than the move")]
 pub(crate) enum Answer {
     /// The response is there.
     Now(Response),
@@ -41,6 +42,7 @@ impl Answer {
 }
 
 /// What leaves the order.
+#[expect(clippy::large_enum_variant, reason = "an allocation for each answer would cost more than the move")]
 pub(crate) enum Departure {
     /// A response for the wire.
     Response(Response),
@@ -139,5 +141,84 @@ impl<T> Entry<T> {
             self.reservation = None;
         }
         self.answer = answer;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use thalweg_protocol::messages::api_versions::ApiVersionsResponse;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn response(number: i16) -> Response {
+        ApiVersionsResponse { error_code: number, ..Default::default() }.into()
+    }
+
+    fn waits() -> (oneshot::Sender<i16>, Answer) {
+        let (sender, receiver) = oneshot::channel();
+        (sender, Answer::Waits(Box::pin(async move { response(receiver.await.expect("it is sent")) })))
+    }
+
+    fn poll(order: &mut Order<i16>) -> Poll<Option<i16>> {
+        order.poll_next(&mut Context::from_waker(Waker::noop())).map(|departed| {
+            departed.map(|(ticket, departure)| {
+                match departure {
+                    Departure::Response(answer) => assert_eq!(answer, response(ticket)),
+                    Departure::Silent => {}
+                    Departure::Close { reason } => panic!("{reason}"),
+                }
+                ticket
+            })
+        })
+    }
+
+    #[test]
+    fn answers_leave_in_the_order_in_which_requests_began() {
+        let mut order = Order::new(8);
+        let (first, waiting) = waits();
+        order.push(0, waiting, None);
+        order.push(1, Answer::Now(response(1)), None);
+        order.push(2, Answer::Silent, None);
+        assert_eq!(poll(&mut order), Poll::Pending);
+        first.send(0).expect("somebody waits");
+        for ticket in 0..3 {
+            assert_eq!(poll(&mut order), Poll::Ready(Some(ticket)));
+        }
+        assert!(order.is_empty());
+    }
+
+    #[test]
+    fn nothing_begins_behind_a_request_that_blocks() {
+        let mut order = Order::new(8);
+        let (first, waiting) = waits();
+        order.push(0, waiting, None);
+        let (effect, has_effect) = oneshot::channel::<Answer>();
+        order.push(1, Answer::Blocks(Box::pin(async move { has_effect.await.expect("it is sent") })), None);
+        assert!(!order.may_begin());
+        assert_eq!(poll(&mut order), Poll::Pending);
+        // The effect comes although an older answer still waits, and lets the next request begin.
+        let (second, waiting) = waits();
+        assert!(effect.send(waiting).is_ok());
+        assert_eq!(poll(&mut order), Poll::Ready(None));
+        assert!(order.may_begin());
+        second.send(1).expect("somebody waits");
+        assert_eq!(poll(&mut order), Poll::Pending);
+        first.send(0).expect("somebody waits");
+        assert_eq!(poll(&mut order), Poll::Ready(Some(0)));
+        assert_eq!(poll(&mut order), Poll::Ready(Some(1)));
+    }
+
+    #[test]
+    fn an_order_is_full_at_its_limit_and_over_after_a_close() {
+        let mut order = Order::new(2);
+        order.push(0, Answer::Now(response(0)), None);
+        assert!(order.may_begin());
+        order.push(1, Answer::Close { reason: String::new() }, None);
+        assert!(!order.may_begin());
+        assert_eq!(poll(&mut order), Poll::Ready(Some(0)));
+        assert!(!order.may_begin(), "the connection is about to be closed");
     }
 }

@@ -1,0 +1,18 @@
+//! The broker seen from outside: one suite, run over TCP, in process, and in process through bytes.
+
+mod calls;
+mod harness;
+mod raw_tcp;
+
+mod disk_full;
+mod fetching;
+mod gates;
+mod hostile;
+mod kcat;
+mod limits;
+mod listening;
+mod offsets;
+mod producing;
+mod restarting;
+mod topics;
+mod versions;

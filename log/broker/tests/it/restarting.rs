@@ -1,0 +1,85 @@
+//! What is there after a broker comes back.
+
+use std::sync::Arc;
+
+use thalweg_broker::{Broker, Error};
+use thalweg_protocol::ErrorCode;
+
+use crate::calls::{all_topics, batch, create_topic, list_offset, produce, read_all};
+use crate::harness::{Harness, Way};
+
+#[tokio::test]
+async fn a_restart_keeps_everything() {
+    for way in [Way::Tcp, Way::InProcess, Way::ThroughBytes] {
+        let harness = Harness::start(way).await;
+        let client = harness.connect().await;
+        let id = create_topic(&client, "t", 2).await;
+        for value in 0..10 {
+            produce(&client, "t", batch([value.to_string(), "x".to_owned()])).await;
+        }
+        let before = read_all(&client, "t", 0).await;
+        let (cluster_id, epoch) =
+            (harness.broker.cluster_id(), list_offset(&client, "t", -1).await.leader_epoch);
+
+        let harness = harness.restart().await;
+        assert!(client.0.send(all_topics().into(), 9).await.is_err(), "{way:?}: it is closed");
+        let client = harness.connect().await;
+        assert_eq!(harness.broker.cluster_id(), cluster_id);
+        let topic = client.call(all_topics(), 12).await.topics.remove(0);
+        assert_eq!((topic.topic_id, topic.partitions.len()), (id, 2));
+        assert_eq!(read_all(&client, "t", 0).await, before, "{way:?}");
+        let latest = list_offset(&client, "t", -1).await;
+        assert_eq!(latest.offset, 20);
+        assert!(latest.leader_epoch > epoch, "a leader that comes back leads in a new epoch");
+        assert_eq!(produce(&client, "t", batch(["more"])).await, 20);
+
+        // Whoever still believes in the old epoch is told.
+        let mut request = crate::calls::fetch_request("t", &[(0, 0)]);
+        request.topics[0].partitions[0].current_leader_epoch = epoch;
+        let response = client.call(request, crate::calls::FETCH).await;
+        let code = response.responses[0].partitions[0].error_code;
+        assert_eq!(ErrorCode::from(code), ErrorCode::FencedLeaderEpoch);
+        harness.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn a_broker_that_was_dropped_comes_back_with_what_it_acknowledged() {
+    let dir = tempfile::TempDir::new().expect("a temporary directory");
+    let config = Harness::config(Way::InProcess, dir.path());
+    let broker = Broker::start(config.clone()).await.expect("it starts");
+    let client = crate::harness::Client(broker.connect().open().expect("it runs"));
+    create_topic(&client, "t", 1).await;
+    for value in 0..10 {
+        produce(&client, "t", batch([value.to_string()])).await;
+    }
+    drop(client);
+    drop(broker);
+    // The tasks of a dropped broker end by themselves, and with them its hold on the directory.
+    let broker = loop {
+        match Broker::start(config.clone()).await {
+            Ok(broker) => break broker,
+            Err(Error::Storage(thalweg_storage::Error::DirectoryHeld { .. })) => {
+                tokio::task::yield_now().await
+            }
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let client = crate::harness::Client(broker.connect().open().expect("it runs"));
+    assert_eq!(read_all(&client, "t", 0).await.len(), 10);
+    broker.shutdown().await.expect("it stops in order");
+}
+
+#[tokio::test]
+async fn a_directory_has_one_broker_at_a_time() {
+    let harness = Harness::start(Way::Tcp).await;
+    let config = Harness::config(Way::Tcp, harness.dir());
+    let error = Broker::start(config).await.err().expect("the directory is held");
+    let Error::Storage(thalweg_storage::Error::DirectoryHeld { address, .. }) = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(address.as_deref(), harness.broker.bootstrap().as_deref(), "it says where to find the holder");
+    let connect = Arc::new(harness.broker.connect());
+    harness.finish().await;
+    assert!(connect.open().is_none(), "the broker has shut down");
+}
