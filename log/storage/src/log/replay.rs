@@ -1,5 +1,7 @@
 //! Rebuilding the producers' state from the batches.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use thalweg_protocol::Offset;
 use thalweg_protocol::Scratch;
@@ -76,6 +78,53 @@ pub(super) fn replay(
         );
         all_ended.extend(ended.map(|transaction| Ended { transaction, is_aborted: !marker.commit }));
     }
+}
+
+/// How far before a snapshot batches are looked for, in bytes: more than one producer has in flight, little enough to
+/// read at every start.
+const RECALLED_BYTES: u64 = 4 << 20;
+
+/// Recalls the batches before the snapshot at `from`, which knows only the last one of each producer: a producer may
+/// have five in flight when a broker stops, and will send all of them again.
+pub(super) fn recall(
+    segments: &[Arc<Segment>],
+    from: Offset,
+    states: &mut ProducerStates,
+    environment: &Environment,
+) -> Result<(), Error> {
+    let before = segments.partition_point(|s| s.base_offset() < from);
+    let mut remaining = RECALLED_BYTES;
+    let mut newest_first = Vec::new();
+    for segment in segments[..before].iter().rev() {
+        let (begin, size) = {
+            let state = segment.state();
+            let begin = state.size.saturating_sub(remaining);
+            let below = state.offsets.partition_point(|e| (e.position as u64) < begin, environment)?;
+            let begin = match begin {
+                0 => 0,
+                _ if below == state.offsets.len() => state.size,
+                _ => state.offsets.get(below, environment)?.position as u64,
+            };
+            (begin, state.size)
+        };
+        let file = segment.log_file().get(environment)?;
+        let path = segment.log_file().path();
+        let mut scan = BatchScan::new(environment, &file, path, begin, size, BatchScan::LOOK_UP_WINDOW);
+        let mut headers = Vec::new();
+        while let Scanned::Batch { header, .. } = scan.next_header()? {
+            if header.is_idempotent() && !header.is_control() && header.base_offset < from {
+                headers.push(header);
+            }
+        }
+        newest_first.push(headers);
+        remaining = remaining.saturating_sub(size - begin);
+        if remaining == 0 || begin > 0 {
+            break;
+        }
+    }
+    newest_first.reverse();
+    states.recall(&newest_first.concat());
+    Ok(())
 }
 
 /// What a control batch says about a transaction's end.

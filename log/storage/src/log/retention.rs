@@ -118,10 +118,11 @@ impl Log {
         // A missing first segment is damage, unless the checkpoint knows that it was deleted.
         self.save_standing()?;
         let dropped = {
-            let _writer = self.lock_writer()?;
+            let mut writer = self.lock_writer()?;
             let segments = self.segments();
             let below = segments.iter().skip(1).take_while(|next| next.base_offset() <= offset).count();
             *self.segments.write() = Arc::new(segments[below..].to_vec());
+            writer.unsynced.forget_below(segments[below].base_offset());
             segments[..below].to_vec()
         };
         if dropped.is_empty() {

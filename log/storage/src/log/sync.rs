@@ -1,7 +1,6 @@
 //! Making what was appended last.
 
 use std::sync::Arc;
-
 use std::sync::atomic::Ordering;
 
 use thalweg_protocol::Offset;
@@ -9,7 +8,7 @@ use thalweg_protocol::Offset;
 use super::Log;
 use crate::error::Error;
 use crate::filesystem::OnDemandFile;
-use crate::segment::Segment;
+use crate::segment::{Segment, parse_file_name};
 
 /// The file of the leader epochs.
 pub(super) const EPOCHS_FILE: &str = "leader-epoch-checkpoint";
@@ -86,6 +85,15 @@ impl Log {
 }
 
 impl Unsynced {
+    /// Forgets the segments before the one that begins with `first`, and their snapshots: they are deleted.
+    pub(super) fn forget_below(&mut self, first: Offset) {
+        self.closed.retain(|segment| segment.base_offset() >= first);
+        self.snapshots.retain(|snapshot| {
+            let name = snapshot.path().file_name().and_then(|name| name.to_str());
+            name.and_then(parse_file_name).is_none_or(|(offset, _)| offset >= first)
+        });
+    }
+
     /// Adds what an earlier sync had taken and could not finish.
     fn take_back(&mut self, earlier: Self, active_then: &Arc<Segment>, active_now: &Arc<Segment>) {
         self.closed.splice(0..0, earlier.closed);

@@ -9,7 +9,7 @@ use super::recovery::rebuild_producers;
 use super::sync::EPOCHS_FILE;
 use super::{Log, Offsets, Writer};
 use crate::batch_scan::{BatchScan, Scanned};
-use crate::error::Error;
+use crate::error::{Corruption, Error};
 use crate::producers::UndecidedTransactions;
 use crate::segment::{FileKind, Located, Segment, file_name, parse_file_name};
 
@@ -27,9 +27,11 @@ impl Log {
             return Err(Error::OffsetOutOfRange { offset, log_start, log_end });
         }
         if offset < log_end {
+            // A batch that holds the offset goes as a whole.
+            let (position, offset) = self.place_of(offset)?;
             self.lower_offsets(offset)?;
             let mut writer = self.lock_writer()?;
-            self.cut(&mut writer, offset)?;
+            self.cut(&mut writer, position, offset)?;
         }
         let mut writer = self.lock_writer()?;
         // Epochs that began at or after the end are gone, even if no record is (KAFKA-10706).
@@ -83,8 +85,29 @@ impl Log {
         self.save_standing()
     }
 
-    /// Removes the batches from the one that holds `offset` on, which lies before the log's end.
-    fn cut(&self, writer: &mut Writer, offset: Offset) -> Result<(), Error> {
+    /// Where the batch that holds `offset` begins: its position in its segment, and its base offset. The end of
+    /// the segment, if what held the offset was compacted away.
+    fn place_of(&self, offset: Offset) -> Result<(u64, Offset), Error> {
+        let segments = self.segments();
+        let at = segments.partition_point(|s| s.base_offset() <= offset).max(1) - 1;
+        let segment = &segments[at];
+        let state = segment.state();
+        let Some(Located { position, end }) = segment.locate(offset, &state, &self.environment)? else {
+            return Ok((state.size, offset));
+        };
+        let file = segment.log_file().get(&self.environment)?;
+        let (path, window) = (segment.log_file().path(), BatchScan::LOOK_UP_WINDOW);
+        match BatchScan::new(&self.environment, &file, path, position, end, window).next_header()? {
+            Scanned::Batch { header, .. } => Ok((position, offset.min(header.base_offset))),
+            Scanned::Damage { position, problem } => {
+                Err(segment.corrupt(position, Corruption::Batch { expected: offset, problem }))
+            }
+            Scanned::End => Ok((position, offset)),
+        }
+    }
+
+    /// Removes the batches from the one on that begins with `offset`, at `position` of its segment.
+    fn cut(&self, writer: &mut Writer, position: u64, offset: Offset) -> Result<(), Error> {
         // Snapshots first: one that outlived its batches would later speak of other batches.
         self.remove_snapshots(|at| at > offset)?;
         self.environment.sync_directory(&self.directory)?;
@@ -96,25 +119,13 @@ impl Log {
         }
         *self.segments.write() = Arc::new(segments[..kept].to_vec());
         let last = &segments[kept - 1];
-        let located = last.locate(offset, &last.state(), &self.environment)?;
-        let mut log_end = offset;
-        if let Some(Located { position, end }) = located {
-            // A batch that holds the offset goes as a whole.
-            let file = last.log_file().get(&self.environment)?;
-            let path = last.log_file().path();
-            let window = BatchScan::LOOK_UP_WINDOW;
-            let mut scan = BatchScan::new(&self.environment, &file, path, position, end, window);
-            if let Scanned::Batch { header, .. } = scan.next_header()? {
-                log_end = offset.min(header.base_offset);
-            }
-            last.truncate(position, log_end, &self.environment)?;
-        }
-        Offsets::store(&self.offsets.log_end, log_end);
+        last.truncate(position, offset, &self.environment)?;
+        Offsets::store(&self.offsets.log_end, offset);
         writer.unsynced.closed.retain(|closed| closed.base_offset() < last.base_offset());
         writer.unsynced.snapshots.clear();
         writer.unsynced.active = true;
         writer.unsynced.directory = true;
-        writer.producers = rebuild_producers(&self.directory, &segments[..kept], log_end, &self.environment)?;
+        writer.producers = rebuild_producers(&self.directory, &segments[..kept], offset, &self.environment)?;
         self.replace_undecided(writer);
         Ok(())
     }

@@ -26,6 +26,18 @@ pub(crate) struct Appended {
     pub(crate) append_time_ms: i64,
 }
 
+impl Appended {
+    fn new(header: &BatchHeader, append_time_ms: i64) -> Self {
+        Self {
+            first_sequence: header.base_sequence,
+            last_sequence: header.last_sequence(),
+            first_offset: header.base_offset,
+            last_offset: header.last_offset(),
+            append_time_ms,
+        }
+    }
+}
+
 /// What a log knows of one producer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Producer {
@@ -122,6 +134,27 @@ impl ProducerStates {
         Self { producers, open, ..Self::default() }
     }
 
+    /// Whether no producer is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.producers.is_empty()
+    }
+
+    /// Fills up the remembered batches of producers of whom a snapshot knows only the last one, with batches that
+    /// came before it, in order.
+    pub(crate) fn recall(&mut self, earlier: &[BatchHeader]) {
+        for header in earlier.iter().rev() {
+            let Some(producer) = self.producers.get_mut(&header.producer_id) else { continue };
+            let Some(oldest) = producer.batches[0] else { continue };
+            let is_earlier = header.producer_epoch == producer.epoch
+                && header.base_sequence >= 0
+                && header.base_offset < oldest.first_offset;
+            if is_earlier && producer.batches[REMEMBERED_BATCHES - 1].is_none() {
+                producer.batches.rotate_right(1);
+                producer.batches[0] = Some(Appended::new(header, producer.last_active_ms));
+            }
+        }
+    }
+
     /// The first offsets of the transactions that are open.
     pub(crate) fn open_transactions(&self) -> impl Iterator<Item = Offset> + '_ {
         self.open.keys().copied()
@@ -196,13 +229,7 @@ impl ProducerStates {
         producer.set_epoch(header.producer_epoch);
         producer.last_active_ms = now_ms;
         if header.base_sequence >= 0 {
-            producer.push(Appended {
-                first_sequence: header.base_sequence,
-                last_sequence: header.last_sequence(),
-                first_offset: header.base_offset,
-                last_offset: header.last_offset(),
-                append_time_ms: now_ms,
-            });
+            producer.push(Appended::new(header, now_ms));
         }
         if !header.is_transactional() || producer.transaction_start.is_some() {
             return None;

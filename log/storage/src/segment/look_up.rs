@@ -88,19 +88,19 @@ impl Segment {
         Error::Corrupt { path: self.log.path().to_owned(), position, corruption }
     }
 
-    /// The last batch boundary the offset index knows at or before `position`, if it is above `above`: where a
+    /// The last batch boundary the offset index knows at or before `position`, if it is not before `least`: where a
     /// read can end without cutting a batch.
     pub(crate) fn boundary_before(
         &self,
         position: u64,
-        above: u64,
+        least: u64,
         state: &SegmentState,
         environment: &Environment,
     ) -> Result<Option<u64>, Error> {
         let below = state.offsets.partition_point(|e| e.position as u64 <= position, environment)?;
         let Some(at) = below.checked_sub(1) else { return Ok(None) };
         let boundary = state.offsets.get(at, environment)?.position as u64;
-        Ok((boundary > above && boundary <= state.size).then_some(boundary))
+        Ok((boundary >= least && boundary <= state.size).then_some(boundary))
     }
 
     /// The first batch at or after `from` with a timestamp at or above `timestamp`, according to the headers.

@@ -1,9 +1,11 @@
 //! Appending and reading back.
 
-use thalweg_protocol::Offset;
-use thalweg_storage::ReadBound;
+use bytes::BytesMut;
+use thalweg_protocol::record::{RecordBatch, RecordErrorKind};
+use thalweg_protocol::{Compression, LeaderEpoch, Offset};
+use thalweg_storage::{AppendOrigin, CleanupPolicy, Error, LogConfig, ReadBound, TimeQuery};
 
-use crate::harness::{Make, World, append, commit, records, small, values};
+use crate::harness::{EPOCH, Make, NOW_MS, World, append, commit, records, small, values};
 
 #[test]
 fn what_is_appended_is_read() {
@@ -25,4 +27,127 @@ fn what_is_appended_is_read() {
         let offsets: Vec<i64> = found.iter().map(|record| record.offset.0).collect();
         assert_eq!(offsets, (from..200).collect::<Vec<_>>());
     }
+}
+
+/// Appends a batch whose bytes were changed, and returns why it is refused.
+fn refusal(config: LogConfig, make: Make, change: impl Fn(&mut [u8])) -> Error {
+    let world = World::new();
+    let log = world.create(&config);
+    append(&log, Make::values(&["before"]));
+    let size = log.size_in_bytes();
+    let mut bytes = BytesMut::from(&make.batch().bytes()[..]);
+    change(&mut bytes);
+    let batch = RecordBatch::only(bytes.freeze()).expect("a batch");
+    let origin = AppendOrigin::Client { guard: None };
+    let error = log.append_as_leader(&batch, EPOCH, origin).expect_err("refused");
+    assert_eq!((log.size_in_bytes(), log.log_end_offset()), (size, Offset(1)), "nothing is appended");
+    error
+}
+
+/// Makes the checksum right again, so that only what it covers is wrong.
+fn with_checksum(change: impl Fn(&mut [u8])) -> impl Fn(&mut [u8]) {
+    move |bytes| {
+        change(bytes);
+        let crc = crc32c::crc32c(&bytes[21..]);
+        bytes[17..21].copy_from_slice(&crc.to_be_bytes());
+    }
+}
+
+#[test]
+fn what_no_log_takes_is_refused() {
+    let make = || Make::values(&["a", "b", "c"]);
+    let kind = |error: Error| match error {
+        Error::InvalidBatch(problem) => problem.kind(),
+        other => panic!("{other}"),
+    };
+    let flipped = refusal(small(), make(), |bytes| bytes[70] ^= 1);
+    assert_eq!(kind(flipped), RecordErrorKind::Corrupt);
+    for count in [-1, 0, 2, 4, i32::MAX] {
+        let change = with_checksum(|bytes| bytes[57..61].copy_from_slice(&i32::to_be_bytes(count)));
+        assert_eq!(kind(refusal(small(), make(), change)), RecordErrorKind::Invalid, "{count} records");
+    }
+    let control = with_checksum(|bytes| bytes[22] |= 0x20);
+    assert_eq!(kind(refusal(small(), make().by(1, 0, 0), control)), RecordErrorKind::Invalid);
+    let transactional = with_checksum(|bytes| bytes[22] |= 0x10);
+    assert_eq!(kind(refusal(small(), make(), transactional)), RecordErrorKind::Invalid, "without a producer");
+    let large = LogConfig { max_message_bytes: 90, ..small() };
+    assert_eq!(kind(refusal(large, make(), |_| ())), RecordErrorKind::TooLarge);
+    let hour = 60 * 60 * 1000;
+    let future = refusal(small(), make().at(NOW_MS + hour + 1), |_| ());
+    assert_eq!(kind(future), RecordErrorKind::Timestamp);
+    let compact = CleanupPolicy { delete: false, compact: true };
+    let keyless = refusal(LogConfig { cleanup_policy: compact, ..small() }, make().keyless(), |_| ());
+    assert!(matches!(keyless, Error::KeylessRecord { index: 0 }), "{keyless}");
+}
+
+#[test]
+fn a_wrong_maximum_of_timestamps_is_corrected() {
+    let world = World::new();
+    let log = world.create(&small());
+    let mut bytes = BytesMut::from(&Make::times(&[5, 9, 7]).batch().bytes()[..]);
+    with_checksum(|bytes| bytes[35..43].copy_from_slice(&77_i64.to_be_bytes()))(&mut bytes);
+    let batch = RecordBatch::only(bytes.freeze()).expect("a batch");
+    log.append_as_leader(&batch, EPOCH, AppendOrigin::Client { guard: None }).expect("appended");
+    let newest = log.offset_for_time(TimeQuery::MaxTimestamp).expect("read").expect("some");
+    assert_eq!((newest.timestamp, newest.offset), (9, Offset(1)));
+    assert_eq!(log.offset_for_time(TimeQuery::At(10)).expect("read"), None);
+}
+
+#[test]
+fn only_offset_and_epoch_of_a_batch_are_changed() {
+    let world = World::new();
+    let log = world.create(&small());
+    append(&log, Make::values(&["before"]));
+    let make = Make::values(&["a", "b"]).compressed(Compression::Zstd);
+    let sent = make.batch();
+    append(&log, make);
+    let info = log.read(Offset(1), 1000, ReadBound::LogEnd, true).expect("read");
+    let stored = info.records.expect("some").read().expect("read");
+    assert_eq!(stored, sent.at(Offset(1), EPOCH).into_bytes());
+}
+
+#[test]
+fn a_segment_ends_by_size_time_and_full_indexes() {
+    let cases: [(&str, LogConfig, i64, usize); 4] = [
+        ("size", LogConfig { segment_bytes: 800, ..LogConfig::default() }, 0, 2),
+        ("time", LogConfig { segment_ms: 25, ..LogConfig::default() }, 10, 4),
+        (
+            "offset index",
+            LogConfig { segment_index_bytes: 4 * 12, index_interval_bytes: 1, ..LogConfig::default() },
+            0,
+            2,
+        ),
+        (
+            "time index",
+            LogConfig { segment_index_bytes: 4 * 12, index_interval_bytes: 1, ..LogConfig::default() },
+            1,
+            3,
+        ),
+    ];
+    for (case, config, step, at_least) in cases {
+        let world = World::new();
+        let log = world.create(&config);
+        for n in 0..12 {
+            append(&log, Make::values(&["a value"]).at(NOW_MS + step * n));
+        }
+        assert!(log.segment_count() >= at_least, "{case}: {} segments", log.segment_count());
+        assert_eq!(values(&log).len(), 12, "{case}");
+    }
+    // A batch that is larger than a segment has one of its own.
+    let world = World::new();
+    let log = world.create(&small());
+    for _ in 0..3 {
+        append(&log, Make::values(&[&"x".repeat(2000)]));
+    }
+    assert_eq!((log.segment_count(), values(&log).len()), (3, 3));
+}
+
+#[test]
+fn an_older_leader_cannot_append() {
+    let world = World::new();
+    let log = world.create(&small());
+    append(&log, Make::values(&["a"]));
+    let batch = Make::values(&["b"]).batch();
+    let error = log.append_as_leader(&batch, LeaderEpoch(2), AppendOrigin::Coordinator).expect_err("older");
+    assert!(matches!(error, Error::StaleLeaderEpoch { current: EPOCH, found: LeaderEpoch(2) }), "{error}");
 }

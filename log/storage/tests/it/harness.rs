@@ -98,19 +98,21 @@ pub struct Make {
     values: Vec<(i64, Vec<u8>)>,
     compression: Compression,
     producer: Option<BatchProducer>,
+    is_verified: bool,
+    key: Option<&'static [u8]>,
 }
 
 impl Make {
     /// A batch of these values, at [`NOW_MS`].
     pub fn values(values: &[&str]) -> Self {
         let values = values.iter().map(|value| (NOW_MS, value.as_bytes().to_vec())).collect();
-        Self { values, compression: Compression::None, producer: None }
+        Self { values, compression: Compression::None, producer: None, is_verified: true, key: Some(b"key") }
     }
 
     /// A batch of records with these timestamps.
     pub fn times(times: &[i64]) -> Self {
         let values = times.iter().map(|&time| (time, time.to_string().into_bytes())).collect();
-        Self { values, compression: Compression::None, producer: None }
+        Self { values, compression: Compression::None, producer: None, is_verified: true, key: Some(b"key") }
     }
 
     pub fn at(mut self, time: i64) -> Self {
@@ -135,10 +137,21 @@ impl Make {
         self
     }
 
+    pub fn keyless(mut self) -> Self {
+        self.key = None;
+        self
+    }
+
+    /// The coordinator is not asked before the transaction begins.
+    pub fn unverified(mut self) -> Self {
+        self.is_verified = false;
+        self
+    }
+
     pub fn batch(&self) -> RecordBatch {
         let mut builder = BatchBuilder::new(self.compression, None, 1024);
         for (time, value) in &self.values {
-            builder.append(*time, Some(b"key"), Some(value), []).expect("it fits");
+            builder.append(*time, self.key, Some(value), []).expect("it fits");
         }
         builder.finish(&mut Compressor::new(), self.producer.as_ref())
     }
@@ -149,7 +162,9 @@ pub const EPOCH: LeaderEpoch = LeaderEpoch(3);
 /// Appends as a client; a transaction is verified first.
 pub fn try_append(log: &Log, make: Make) -> Result<AppendInfo, Error> {
     let guard = match make.producer {
-        Some(BatchProducer { id, epoch, transactional: true, .. }) => log.begin_verification(id, epoch),
+        Some(BatchProducer { id, epoch, transactional: true, .. }) if make.is_verified => {
+            log.begin_verification(id, epoch)
+        }
         _ => None,
     };
     log.append_as_leader(&make.batch(), EPOCH, AppendOrigin::Client { guard })

@@ -1,7 +1,16 @@
 //! The storage engine as its users see it, on a simulated disk where that is the point.
 
 mod append;
-#[allow(dead_code)]
+mod directory;
+mod faults;
+mod follower;
 mod harness;
+mod kafka_dump;
+mod producers;
+mod read;
 mod recovery;
+mod retention;
+mod rounds;
 mod sweep;
+mod time;
+mod transactions;

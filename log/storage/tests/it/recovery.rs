@@ -58,7 +58,8 @@ fn restart(world: &mut World) {
 #[test]
 fn a_torn_tail_is_cut_at_the_first_bad_batch() {
     // What happens to the last segment's bytes from the last batch on.
-    let cases: [(&str, fn(&PathBuf, u64, u64)); 6] = [
+    type Damage = fn(&PathBuf, u64, u64);
+    let cases: [(&str, Damage); 6] = [
         ("cut in the records", |path, _, end| cut(path, end - 3)),
         ("cut in the header", |path, start, _| cut(path, start + 30)),
         ("cut after a byte", |path, start, _| cut(path, start + 1)),
@@ -107,7 +108,8 @@ fn last_batch(path: &PathBuf) -> (u64, u64) {
 
 #[test]
 fn damage_below_the_synced_offset_is_corruption_and_changes_nothing() {
-    let cases: [(&str, fn(&PathBuf)); 4] = [
+    type Damage = fn(&PathBuf);
+    let cases: [(&str, Damage); 4] = [
         ("a bit flipped", |path| damage(path, 65, &[0xff])),
         ("a zeroed region", |path| damage(path, 0, &[0; 300])),
         ("a zeroed end", |path| {

@@ -14,7 +14,7 @@ use thalweg_protocol::Offset;
 use self::examine::{Examined, Examiner};
 use self::inventory::{Inventory, SegmentFiles};
 use super::Standing;
-use super::replay::{Ended, replay};
+use super::replay::{Ended, recall, replay};
 use super::sync::{EPOCHS_FILE, Unsynced};
 use crate::config::LogConfig;
 use crate::environment::Environment;
@@ -298,6 +298,9 @@ fn replay_from_snapshot(
     environment: &Environment,
 ) -> Result<(ProducerStates, Vec<Ended>), Error> {
     let (mut producers, from) = newest_snapshot(directory, limit, environment)?;
+    if !producers.is_empty() {
+        recall(segments, from, &mut producers, environment)?;
+    }
     let mut all_ended = Vec::new();
     let first = segments.partition_point(|s| s.base_offset() <= from).saturating_sub(1);
     for segment in &segments[first..] {

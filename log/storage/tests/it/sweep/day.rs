@@ -155,10 +155,11 @@ impl Day<'_, '_> {
         }
         b.sync()?;
         self.append("b", Make::values(&["not even synced"]))?;
-        let to = committed.plus(4);
-        self.promises.of("b").truncating(to);
+        // Within a batch, which goes as a whole.
+        let to = committed.plus(5);
+        self.promises.of("b").truncating(committed);
         b.truncate_to(to)?;
-        self.promises.of("b").truncated(to);
+        self.promises.of("b").truncated(committed.plus(4));
         self.append("b", Make::values(&["another history"]))?;
         self.append("b", Make::values(&["of which", "nothing", "was known"]))?;
         self.round()

@@ -1,0 +1,231 @@
+//! The data directory: creating, deleting, closing, whose it is and who holds it.
+
+use std::fs;
+use std::sync::Arc;
+
+use thalweg_protocol::{Offset, Uuid};
+use thalweg_storage::testing::{Crash, OperationKind};
+use thalweg_storage::{DataDirectory, Error, Identity, LogConfig, LogManager, ManagerConfig};
+
+use crate::harness::{Make, TOPIC_ID, World, append, commit, partition, small, values};
+
+const OURS: Identity = Identity { cluster_id: Uuid([1; 16]), node_uuid: Uuid([2; 16]) };
+
+#[test]
+fn logs_are_made_found_and_deleted() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    for n in [0, 1, 10] {
+        let log = manager.create(&partition("a-b", n), TOPIC_ID, small()).expect("made");
+        append(&log, Make::values(&[&format!("in {n}")]));
+        commit(&log);
+    }
+    let again = manager.create(&partition("a-b", 1), TOPIC_ID, small()).expect_err("there");
+    assert!(matches!(again, Error::LogExists { .. }), "{again}");
+    let bad = manager.create(&partition("../a", 1), TOPIC_ID, small()).expect_err("no name");
+    assert!(matches!(bad, Error::InvalidTopicName { .. }), "{bad}");
+    let log = manager.log(&partition("a-b", 1)).expect("there");
+    manager.delete(&partition("a-b", 1)).expect("deleted");
+    assert!(manager.log(&partition("a-b", 1)).is_none());
+    assert!(matches!(log.sync(), Err(Error::LogClosed { .. })));
+    assert!(matches!(manager.delete(&partition("a-b", 1)), Err(Error::UnknownLog { .. })));
+    // A new topic of the same name has nothing to do with the old one.
+    let anew = manager.create(&partition("a-b", 1), Uuid([9; 16]), small()).expect("made anew");
+    assert_eq!((anew.log_end_offset(), anew.topic_id()), (Offset(0), Uuid([9; 16])));
+    drop((manager, log, anew));
+    world.crash(Crash::Dropped);
+    let manager = world.manager(&small());
+    let found: Vec<String> = manager.logs().iter().map(|log| log.partition().to_string()).collect();
+    assert_eq!(found, ["a-b-0", "a-b-1", "a-b-10"]);
+    let log = manager.log(&partition("a-b", 1)).expect("there");
+    assert_eq!((log.log_end_offset(), log.topic_id()), (Offset(0), Uuid([9; 16])));
+    assert_eq!(values(&manager.log(&partition("a-b", 10)).expect("there")), ["in 10"]);
+}
+
+#[test]
+fn deleted_logs_are_removed_later() {
+    let world = World::new();
+    let manager = world.manager(&small());
+    manager.create(&partition("a", 0), TOPIC_ID, small()).expect("made");
+    manager.delete(&partition("a", 0)).expect("deleted");
+    let directories = || {
+        let entries = fs::read_dir(world.path("")).expect("a directory");
+        entries.filter(|e| e.as_ref().expect("an entry").path().is_dir()).count()
+    };
+    manager.run_retention();
+    assert_eq!(directories(), 1);
+    world.clock.advance(60_000);
+    manager.run_retention();
+    assert_eq!(directories(), 0);
+}
+
+#[test]
+fn a_clean_stop_is_trusted_once() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    let log = manager.create(&partition("a", 0), TOPIC_ID, small()).expect("made");
+    for n in 0..30 {
+        append(&log, Make::values(&["x"]).by(1, 0, n));
+    }
+    manager.close().expect("closed");
+    drop((manager, log));
+    world.crash(Crash::Dropped);
+    assert!(world.path("clean-shutdown").exists());
+    let manager = world.manager(&small());
+    assert!(!world.path("clean-shutdown").exists());
+    let log = manager.log(&partition("a", 0)).expect("there");
+    assert_eq!(log.log_end_offset(), Offset(30));
+    let rebuilt = world.disk.performed().into_iter().filter(|o| o.path.starts_with("a-0")).count();
+    assert_eq!(rebuilt, 0, "nothing was rebuilt");
+    assert!(append(&log, Make::values(&["x"]).by(1, 0, 29)).is_duplicate);
+    drop((manager, log));
+    world.crash(Crash::Dropped);
+    let manager = world.manager(&small());
+    let rebuilt = world.disk.performed().into_iter().filter(|o| o.path.starts_with("a-0")).count();
+    assert!(rebuilt > 0, "this time it was not closed");
+    assert_eq!(manager.log(&partition("a", 0)).expect("there").log_end_offset(), Offset(30));
+}
+
+#[test]
+fn a_corrupt_log_stays_offline_and_the_others_go_on() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    for topic in ["a", "b"] {
+        let log = manager.create(&partition(topic, 0), TOPIC_ID, small()).expect("made");
+        append(&log, Make::values(&["x"]));
+    }
+    manager.sync_all().expect("synced");
+    drop(manager);
+    world.crash(Crash::Dropped);
+    let path = world.path("a-0/00000000000000000000.log");
+    let mut bytes = fs::read(&path).expect("read");
+    bytes[65] ^= 1;
+    fs::write(&path, &bytes).expect("written");
+    for _ in 0..2 {
+        world.crash(Crash::Kept);
+        let manager = world.manager(&small());
+        let offline = manager.offline_logs();
+        assert_eq!(offline.len(), 1);
+        assert_eq!(offline[0].partition, partition("a", 0));
+        assert!(
+            offline[0].error.to_string().contains("a-0/00000000000000000000.log"),
+            "{}",
+            offline[0].error
+        );
+        assert_eq!(values(&manager.log(&partition("b", 0)).expect("there")), ["x"]);
+        let error = manager.create(&partition("a", 0), TOPIC_ID, small()).expect_err("it is there");
+        assert!(matches!(error, Error::LogExists { .. }), "{error}");
+        // An orderly stop must not make the next start trust it.
+        manager.close().expect("closed");
+        assert!(!world.path("clean-shutdown").exists());
+    }
+    assert_eq!(fs::read(&path).expect("read"), bytes, "left as it is");
+    world.crash(Crash::Kept);
+    let manager = world.manager(&small());
+    manager.delete(&partition("a", 0)).expect("deleted");
+    manager.create(&partition("a", 0), TOPIC_ID, small()).expect("made anew");
+}
+
+#[test]
+fn settings_come_from_outside() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    manager.create(&partition("a", 0), TOPIC_ID, small()).expect("made");
+    manager.close().expect("closed");
+    drop(manager);
+    world.crash(Crash::Kept);
+    let directory = DataDirectory::open(&world.path(""), OURS, None, world.environment()).expect("opened");
+    let manager = LogManager::open(Arc::new(directory), ManagerConfig::default(), &|partition, topic_id| {
+        assert_eq!((partition.to_string().as_str(), topic_id), ("a-0", Some(TOPIC_ID)));
+        LogConfig { retention_ms: 77, ..small() }
+    });
+    assert_eq!(manager.expect("opened").logs()[0].config().retention_ms, 77);
+}
+
+#[test]
+fn a_directory_is_held_by_one() {
+    let world = World::new();
+    let path = world.path("");
+    let open = || DataDirectory::open(&path, OURS, None, world.environment());
+    assert_eq!(DataDirectory::holder(&path).expect("read"), None);
+    let held = open().expect("free");
+    let holder = DataDirectory::holder(&path).expect("read").expect("held");
+    assert_eq!((holder.pid, holder.address), (std::process::id(), None));
+    held.announce("127.0.0.1:4242").expect("written");
+    let holder = DataDirectory::holder(&path).expect("read").expect("held");
+    assert_eq!(holder.address.as_deref(), Some("127.0.0.1:4242"));
+    let error = open().expect_err("held");
+    assert!(
+        matches!(&error, Error::DirectoryHeld { pid, address, .. }
+            if *pid == std::process::id() && address.as_deref() == Some("127.0.0.1:4242")),
+        "{error}"
+    );
+    drop(held);
+    assert_eq!(DataDirectory::holder(&path).expect("read"), None);
+    let held = open().expect("free again");
+    let holder = DataDirectory::holder(&path).expect("read").expect("held");
+    assert_eq!(holder.address, None, "the address is not that of the one before");
+    drop(held);
+}
+
+#[test]
+fn foreign_newer_and_nameless_directories_are_refused() {
+    let world = World::new();
+    let path = world.path("data/below");
+    let open = |expected| DataDirectory::open(&path, OURS, expected, world.environment());
+    let expected = Uuid([3; 16]);
+    let identity = open(Some(expected)).expect("fresh").identity();
+    assert_eq!(identity, Identity { cluster_id: expected, node_uuid: OURS.node_uuid });
+    assert_eq!(open(None).expect("ours").identity(), identity);
+    let error = open(Some(Uuid([4; 16]))).expect_err("foreign");
+    assert!(matches!(error, Error::ForeignDirectory { found, .. } if found == expected), "{error}");
+    let meta = path.join("meta");
+    let text = fs::read_to_string(&meta).expect("read");
+    fs::write(&meta, text.replace("format: 1", "format: 2")).expect("written");
+    let error = open(None).expect_err("newer");
+    assert!(matches!(error, Error::NewerFormat { found: 2, supported: 1, .. }), "{error}");
+    for broken in ["", "format: 1\n", "nonsense", "format: 1\ncluster_id: x\nnode_uuid: y\n"] {
+        fs::write(&meta, broken).expect("written");
+        assert!(matches!(open(None).expect_err("broken"), Error::Corrupt { .. }), "{broken:?}");
+    }
+    fs::remove_file(&meta).expect("removed");
+    fs::create_dir(path.join("a-0")).expect("made");
+    assert!(matches!(open(None).expect_err("whose?"), Error::Corrupt { .. }));
+    assert!(path.join("a-0").exists() && !meta.exists(), "nothing was changed");
+}
+
+#[test]
+fn a_newer_checkpoint_is_refused() {
+    let mut world = World::new();
+    drop(world.manager(&small()));
+    let content = "thalweg synced-to 2";
+    let line = format!("{:08x} {content}\n", crc32c::crc32c(content.as_bytes()));
+    fs::write(world.path("synced-to"), line).expect("written");
+    world.crash(Crash::Kept);
+    let error = world.try_manager(&small()).expect_err("newer");
+    assert!(matches!(error, Error::NewerFormat { found: 2, .. }), "{error}");
+}
+
+#[test]
+fn the_checkpoint_is_shortened_when_it_has_grown() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    let log = manager.create(&partition("a", 0), TOPIC_ID, LogConfig::default()).expect("made");
+    let config = LogConfig { retention_ms: -1, ..LogConfig::default() };
+    log.set_config(config);
+    let mut longest = 0;
+    for _ in 0..4000 {
+        append(&log, Make::values(&["x"]));
+        manager.sync_all().expect("synced");
+        longest = longest.max(fs::metadata(world.path("synced-to")).expect("there").len());
+    }
+    assert!(longest < 70_000, "{longest} bytes");
+    let renamed = |o: &&thalweg_storage::testing::Performed| {
+        o.kind == OperationKind::Rename && o.path.ends_with("synced-to")
+    };
+    assert!(world.disk.performed().iter().filter(renamed).count() >= 2, "it was written anew");
+    drop((manager, log));
+    world.crash(Crash::Dropped);
+    let manager = world.manager(&small());
+    assert_eq!(manager.logs()[0].log_end_offset(), Offset(4000));
+}

@@ -1,0 +1,219 @@
+//! Kafka's own reader prints our files as we do.
+//!
+//! Needs a command that runs Kafka's tools, in `THALWEG_KAFKA_RUN`: `kafka run` followed by a class and its
+//! arguments. Without it only our side is looked at.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use thalweg_protocol::record::{BatchHeader, Batches};
+use thalweg_protocol::{Compression, LeaderEpoch, Offset};
+use thalweg_storage::{
+    DirectoryHealth, DiskFilesystem, Environment, Log, LogConfig, Standing, TransactionResult,
+};
+
+use crate::harness::{Make, NOW_MS, TOPIC_ID, append, commit, marker, partition};
+use thalweg_storage::testing::ManualClock;
+
+/// A log on the real disk with everything in it that a log can have.
+fn write(directory: &Path) {
+    let environment = Environment {
+        filesystem: Arc::new(DiskFilesystem),
+        clock: ManualClock::new(NOW_MS),
+        health: DirectoryHealth::new(directory),
+    };
+    let config = LogConfig { segment_bytes: 40_000, index_interval_bytes: 600, ..LogConfig::default() };
+    let path = directory.join("flights-0");
+    let log = Log::open(&path, partition("flights", 0), TOPIC_ID, config, Standing::default(), &environment);
+    let log = log.expect("the log opens");
+    let mut random = fastrand::Rng::with_seed(7);
+    for n in 0..900_i64 {
+        // Out of order, with some far ahead.
+        let time = NOW_MS + 10 * n + random.i64(-300..300) + if n % 97 == 0 { 5000 } else { 0 };
+        let long = "x".repeat(random.usize(0..200));
+        let make = Make::values(&["some value", &long, "another"]).at(time);
+        let make = make.compressed(Compression::ALL[random.usize(0..5)]);
+        match n % 10 {
+            0..5 => append(&log, make),
+            5..8 => append(&log, make.by(1, 0, 3 * (n / 10 * 3 + n % 10 - 5) as i32)),
+            8 => append(&log, make.by(2, 0, 3 * (n / 10) as i32).in_transaction()),
+            _ => {
+                let result = if n % 20 == 9 { TransactionResult::Abort } else { TransactionResult::Commit };
+                log.append_marker(marker(2, 0, result)).expect("appended")
+            }
+        };
+    }
+    append(&log, Make::values(&["an open transaction"]).by(4, 1, 0).in_transaction());
+    commit(&log);
+    log.close().expect("closed");
+}
+
+fn files(directory: &Path, suffix: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory.join("flights-0")).expect("a directory");
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.to_string_lossy().ends_with(suffix))
+        .collect();
+    found.sort();
+    found
+}
+
+fn base(path: &Path) -> i64 {
+    path.file_stem().and_then(|stem| stem.to_str()).expect("a name").parse().expect("an offset")
+}
+
+/// Position and header of every batch.
+fn batches(path: &Path) -> Vec<(usize, BatchHeader)> {
+    let mut position = 0;
+    Batches::new(Bytes::from(fs::read(path).expect("read")))
+        .map(|batch| {
+            let batch = batch.expect("whole batches");
+            batch.verify().expect("good batches");
+            position += batch.size_in_bytes();
+            (position - batch.size_in_bytes(), *batch.header())
+        })
+        .collect()
+}
+
+fn entries<const N: usize>(path: &Path) -> Vec<[u8; N]> {
+    let bytes = fs::read(path).expect("read");
+    assert_eq!(bytes.len() % N, 0, "{}", path.display());
+    bytes.chunks_exact(N).map(|entry| entry.try_into().expect("as long")).collect()
+}
+
+fn number<const N: usize>(entry: &[u8], at: usize) -> [u8; N] {
+    entry[at..at + N].try_into().expect("within the entry")
+}
+
+#[test]
+fn indexes_say_what_the_batches_are() {
+    let directory = tempfile::tempdir().expect("a directory");
+    write(directory.path());
+    let logs = files(directory.path(), ".log");
+    assert!(logs.len() >= 4, "{} segments", logs.len());
+    let mut aborted = 0;
+    for log in &logs {
+        let base = base(log);
+        let batches: BTreeMap<usize, BatchHeader> = batches(log).into_iter().collect();
+        let index = entries::<8>(&log.with_extension("index"));
+        assert!(index.len() > 10, "a sparse index");
+        for entry in &index {
+            let position = u32::from_be_bytes(number(entry, 4)) as usize;
+            let last_offset = base + i64::from(i32::from_be_bytes(number(entry, 0)));
+            assert_eq!(batches[&position].last_offset(), Offset(last_offset));
+        }
+        let times = entries::<12>(&log.with_extension("timeindex"));
+        for entry in &times {
+            let (time, offset) = (
+                i64::from_be_bytes(number(entry, 0)),
+                base + i64::from(i32::from_be_bytes(number(entry, 8))),
+            );
+            let newest =
+                batches.values().filter(|b| b.last_offset() <= Offset(offset)).map(|b| b.max_timestamp).max();
+            assert_eq!(newest, Some(time));
+        }
+        let newest = batches.values().map(|batch| batch.max_timestamp).max();
+        assert_eq!(times.last().map(|entry| i64::from_be_bytes(number(entry, 0))), newest, "of the segment");
+        aborted += entries::<34>(&log.with_extension("txnindex")).len();
+    }
+    assert_eq!(aborted, 45);
+    let epochs =
+        fs::read_to_string(directory.path().join("flights-0/leader-epoch-checkpoint")).expect("read");
+    assert_eq!(epochs, "0\n1\n3 0\n");
+    let metadata = fs::read_to_string(directory.path().join("flights-0/partition.metadata")).expect("read");
+    assert_eq!(metadata, format!("version: 0\ntopic_id: {TOPIC_ID}\n"));
+}
+
+#[test]
+fn kafka_prints_the_same() {
+    let Ok(kafka) = std::env::var("THALWEG_KAFKA_RUN") else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    write(directory.path());
+    for log in files(directory.path(), ".log") {
+        let text = dump(&kafka, &log, &["--deep-iteration"]);
+        let printed: Vec<String> =
+            text.lines().filter(|line| line.starts_with("baseOffset:")).map(str::to_owned).collect();
+        let ours: Vec<String> =
+            batches(&log).iter().map(|(position, header)| line_of(*position, header)).collect();
+        assert_eq!(printed, ours, "{}", log.display());
+        let records = text.lines().filter(|line| line.starts_with("| offset:")).count();
+        let counted: i32 = batches(&log).iter().map(|(_, header)| header.records_count).sum();
+        assert_eq!(records, counted as usize);
+    }
+    for suffix in [".index", ".timeindex", ".txnindex", ".snapshot"] {
+        for file in files(directory.path(), suffix) {
+            let text = dump(&kafka, &file, &["--verify-index-only"]);
+            for complaint in ["Mismatch", "mismatch", "out of order", "orrupt", "Exception", "rror"] {
+                assert!(!text.contains(complaint), "{}:\n{text}", file.display());
+            }
+        }
+    }
+    for file in files(directory.path(), ".index") {
+        let base = base(&file);
+        let ours: Vec<String> = entries::<8>(&file)
+            .iter()
+            .map(|e| {
+                let offset = base + i64::from(i32::from_be_bytes(number(e, 0)));
+                format!("offset: {offset} position: {}", i32::from_be_bytes(number(e, 4)))
+            })
+            .collect();
+        let text = dump(&kafka, &file, &[]);
+        let printed: Vec<&str> = text.lines().filter(|line| line.starts_with("offset:")).collect();
+        assert_eq!(printed, ours);
+    }
+    let snapshots = files(directory.path(), ".snapshot");
+    let text = dump(&kafka, snapshots.last().expect("a snapshot"), &[]);
+    println!("{text}");
+    for producer in ["producerId: 1 ", "producerId: 2 ", "producerId: 4 producerEpoch: 1 "] {
+        assert!(text.contains(producer), "{text}");
+    }
+    let aborted: usize = files(directory.path(), ".txnindex")
+        .iter()
+        .map(|file| dump(&kafka, file, &[]).lines().filter(|line| line.contains("producerId: 2 ")).count())
+        .sum();
+    assert_eq!(aborted, 45);
+}
+
+fn dump(kafka: &str, file: &Path, arguments: &[&str]) -> String {
+    let mut words = kafka.split(' ');
+    let output = Command::new(words.next().expect("a command"))
+        .args(words)
+        .arg("org.apache.kafka.tools.DumpLogSegments")
+        .args(arguments)
+        .arg("--files")
+        .arg(file)
+        .output()
+        .expect("it runs");
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+/// A batch as Kafka prints it.
+fn line_of(position: usize, h: &BatchHeader) -> String {
+    let LeaderEpoch(epoch) = h.partition_leader_epoch;
+    format!(
+        "baseOffset: {} lastOffset: {} count: {} baseSequence: {} lastSequence: {} producerId: {} producerEpoch: {} \
+         partitionLeaderEpoch: {epoch} isTransactional: {} isControl: {} deleteHorizonMs: OptionalLong.empty \
+         position: {position} {}: {} size: {} magic: 2 compresscodec: {} crc: {} isvalid: true",
+        h.base_offset,
+        h.last_offset(),
+        h.records_count,
+        h.base_sequence,
+        h.last_sequence(),
+        h.producer_id,
+        h.producer_epoch,
+        h.is_transactional(),
+        h.is_control(),
+        "CreateTime",
+        h.max_timestamp,
+        h.size_in_bytes(),
+        h.compression().expect("known"),
+        h.crc,
+    )
+}
