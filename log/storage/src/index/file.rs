@@ -2,7 +2,8 @@
 
 use std::io::IoSlice;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::Entry;
 use crate::environment::Environment;
@@ -14,7 +15,7 @@ use crate::filesystem::OnDemandFile;
 /// a crash.
 #[derive(Debug)]
 pub(crate) struct IndexFile<E> {
-    file: OnDemandFile,
+    file: Arc<OnDemandFile>,
     /// How many entries the file holds.
     written: usize,
     /// The newest entries; those from `written` on are not in the file.
@@ -22,6 +23,24 @@ pub(crate) struct IndexFile<E> {
     /// The index of the tail's first entry; never above `written`.
     tail_start: usize,
     entry: PhantomData<E>,
+}
+
+/// The entries of an index that are in its file only: a view that needs no lock, since entries are only ever appended
+/// behind it.
+#[derive(Debug)]
+pub(crate) struct FilePart<E> {
+    file: Arc<OnDemandFile>,
+    len: usize,
+    entry: PhantomData<E>,
+}
+
+/// What a look-up in memory gives.
+#[derive(Debug)]
+pub(crate) enum LookUp<E> {
+    /// The answer.
+    Known(Option<E>),
+    /// The file has to be searched. If it holds no entry that is not low, the first one in memory is that.
+    InFile(FilePart<E>, Option<E>),
 }
 
 /// How many entries are collected before they are written.
@@ -36,16 +55,12 @@ impl<E: Entry> IndexFile<E> {
     pub(crate) fn new(path: PathBuf, len: u64) -> Self {
         let written = (len / E::SIZE as u64) as usize;
         Self {
-            file: OnDemandFile::new(path, None),
+            file: Arc::new(OnDemandFile::new(path, None)),
             written,
             tail: Vec::new(),
             tail_start: written,
             entry: PhantomData,
         }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
     }
 
     /// How many entries there are.
@@ -117,44 +132,48 @@ impl<E: Entry> IndexFile<E> {
         if at >= self.tail_start {
             return Ok(self.tail[at - self.tail_start]);
         }
-        let mut bytes = [0; BLOCK];
-        let bytes = &mut bytes[..E::SIZE];
-        self.read(at, bytes, environment)?;
-        Ok(E::read(bytes))
+        self.file_part().get(at, environment)
     }
 
     pub(crate) fn last(&self, environment: &Environment) -> Result<Option<E>, Error> {
         self.len().checked_sub(1).map(|at| self.get(at, environment)).transpose()
     }
 
-    /// How many entries from the first on are `low`, which holds for all entries up to some place and for none
-    /// after it.
+    /// The last entry that is `low`, which holds for all entries up to some place and for none after it; or, with
+    /// `next`, the one after that. Reads no file.
+    pub(crate) fn look_up(&self, low: impl Fn(&E) -> bool, next: bool) -> LookUp<E> {
+        let first = self.tail.first();
+        if first.is_some_and(&low) {
+            let after = self.tail.partition_point(low);
+            return LookUp::Known(
+                if next { self.tail.get(after) } else { self.tail.get(after - 1) }.copied(),
+            );
+        }
+        if self.tail_start == 0 {
+            return LookUp::Known(if next { first.copied() } else { None });
+        }
+        LookUp::InFile(self.file_part(), first.copied())
+    }
+
+    /// How many entries from the first on are `low`.
     pub(crate) fn partition_point(
         &self,
         low: impl Fn(&E) -> bool,
         environment: &Environment,
     ) -> Result<usize, Error> {
-        if self.tail_start == 0 || self.tail.first().is_some_and(&low) {
+        if self.tail.first().is_some_and(&low) {
             return Ok(self.tail_start + self.tail.partition_point(low));
         }
-        // The blocks whose first entry is low come before those whose first is not; the place is in the last
-        // of the former.
-        let per_block = BLOCK / E::SIZE;
-        let (mut from, mut to) = (0, self.tail_start.div_ceil(per_block));
-        while from < to {
-            let middle = from + (to - from) / 2;
-            if low(&self.get(middle * per_block, environment)?) {
-                from = middle + 1;
-            } else {
-                to = middle;
-            }
-        }
-        let Some(block) = from.checked_sub(1) else { return Ok(0) };
-        let first = block * per_block;
-        let mut bytes = [0; BLOCK];
-        let bytes = &mut bytes[..per_block.min(self.tail_start - first) * E::SIZE];
-        self.read(first, bytes, environment)?;
-        Ok(first + bytes.chunks_exact(E::SIZE).take_while(|entry| low(&E::read(entry))).count())
+        Ok(self.file_part().search(low, environment)?.0)
+    }
+
+    /// All entries as they are now, for going through them without a lock.
+    pub(crate) fn snapshot(&self) -> (FilePart<E>, Vec<E>) {
+        (self.file_part(), self.tail.clone())
+    }
+
+    fn file_part(&self) -> FilePart<E> {
+        FilePart { file: Arc::clone(&self.file), len: self.tail_start, entry: PhantomData }
     }
 
     /// Drops every entry from `len` on, in memory and in the file.
@@ -171,6 +190,57 @@ impl<E: Entry> IndexFile<E> {
         self.tail_start = self.tail_start.min(len);
         Ok(())
     }
+}
+
+impl<E: Entry> FilePart<E> {
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Entry `at`.
+    pub(crate) fn get(&self, at: usize, environment: &Environment) -> Result<E, Error> {
+        let mut bytes = [0; BLOCK];
+        let bytes = &mut bytes[..E::SIZE];
+        self.read(at, bytes, environment)?;
+        Ok(E::read(bytes))
+    }
+
+    /// How many entries from the first on are `low`, the last that is, and the first that is not.
+    pub(crate) fn search(
+        &self,
+        low: impl Fn(&E) -> bool,
+        environment: &Environment,
+    ) -> Result<(usize, Option<E>, Option<E>), Error> {
+        // The blocks whose first entry is low come before those whose first is not; the place is in the last
+        // of the former.
+        let per_block = BLOCK / E::SIZE;
+        let (mut from, mut to) = (0, self.len.div_ceil(per_block));
+        let mut next_block = None;
+        while from < to {
+            let middle = from + (to - from) / 2;
+            let first = self.get(middle * per_block, environment)?;
+            if low(&first) {
+                from = middle + 1;
+            } else {
+                to = middle;
+                next_block = Some(first);
+            }
+        }
+        let Some(block) = from.checked_sub(1) else { return Ok((0, None, next_block)) };
+        let begin = block * per_block;
+        let mut bytes = [0; BLOCK];
+        let bytes = &mut bytes[..per_block.min(self.len - begin) * E::SIZE];
+        self.read(begin, bytes, environment)?;
+        let mut last = None;
+        for (at, entry) in bytes.chunks_exact(E::SIZE).map(E::read).enumerate() {
+            if !low(&entry) {
+                return Ok((begin + at, last, Some(entry)));
+            }
+            last = Some(entry);
+        }
+        Ok((begin + bytes.len() / E::SIZE, last, next_block))
+    }
 
     fn read(&self, at: usize, out: &mut [u8], environment: &Environment) -> Result<(), Error> {
         let file = self.file.get(environment)?;
@@ -178,9 +248,35 @@ impl<E: Entry> IndexFile<E> {
     }
 }
 
+impl<E: Entry> LookUp<E> {
+    /// The last entry that is low.
+    pub(crate) fn last_low(
+        self,
+        low: impl Fn(&E) -> bool,
+        environment: &Environment,
+    ) -> Result<Option<E>, Error> {
+        match self {
+            Self::Known(entry) => Ok(entry),
+            Self::InFile(part, _) => Ok(part.search(low, environment)?.1),
+        }
+    }
+
+    /// The first entry that is not low.
+    pub(crate) fn first_high(
+        self,
+        low: impl Fn(&E) -> bool,
+        environment: &Environment,
+    ) -> Result<Option<E>, Error> {
+        match self {
+            Self::Known(entry) => Ok(entry),
+            Self::InFile(part, in_memory) => Ok(part.search(low, environment)?.2.or(in_memory)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::path::Path;
 
     use super::*;
     use crate::clock::SystemClock;
@@ -240,6 +336,11 @@ mod tests {
             if found > 0 {
                 assert_eq!(index.get(found - 1, environment).expect("read"), entry(found - 1));
             }
+            let low = |e: &OffsetEntry| e.relative_offset <= target;
+            let last = index.look_up(low, false).last_low(low, environment).expect("read");
+            assert_eq!(last, found.checked_sub(1).map(entry));
+            let next = index.look_up(low, true).first_high(low, environment).expect("read");
+            assert_eq!(next, (found < len).then(|| entry(found)));
         }
     }
 }

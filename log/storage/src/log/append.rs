@@ -23,9 +23,9 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new(MOST_DECOMPRESSED));
 }
 
-/// The most bytes the records of one batch may have when decompressed: some hundred times what
-/// `max.message.bytes` allows by default, and far from what would hurt.
-pub(super) const MOST_DECOMPRESSED: usize = 256 << 20;
+/// The most bytes the records of one batch may have when decompressed: sixty times what `max.message.bytes` allows
+/// by default, so that a decompression bomb costs no more.
+pub(super) const MOST_DECOMPRESSED: usize = 64 << 20;
 
 /// The bytes of a header up to and including the leader epoch: base offset, length, leader epoch.
 const PATCHED: usize = 16;

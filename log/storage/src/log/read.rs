@@ -7,8 +7,7 @@ use thalweg_protocol::Offset;
 use super::interface::{AbortedTransaction, ReadBound, ReadInfo};
 use super::{Log, Offsets};
 use crate::error::Error;
-use crate::index::OffsetEntry;
-use crate::segment::{Located, Segment, SegmentState};
+use crate::segment::{Located, Segment};
 
 /// How often a read starts over because retention has taken the segment from under it.
 const MOST_ATTEMPTS: usize = 3;
@@ -110,11 +109,10 @@ impl Log {
         at_least_one: bool,
     ) -> Result<Option<Stretch>, Error> {
         let environment = &self.environment;
-        let state = segment.state();
-        let Some(first) = segment.locate(offset, &state, environment)? else { return Ok(None) };
+        let Some(first) = segment.locate(offset, environment)?.batch() else { return Ok(None) };
         let end = match next_base {
-            Some(next_base) if next_base <= bound => state.size,
-            _ => segment.locate(bound, &state, environment)?.map_or(state.size, |at| at.position),
+            Some(next_base) if next_base <= bound => segment.size_in_bytes(),
+            _ => segment.locate(bound, environment)?.position(),
         };
         let Located { position: from, end: first_end } = first;
         let most = u64::from(max_bytes);
@@ -126,26 +124,11 @@ impl Log {
         } else if end - from <= most {
             end
         } else {
-            let boundary = segment.boundary_before(from + most, first_end, &state, environment)?;
-            boundary.unwrap_or(from + most)
+            let boundary = segment.boundary_before(from + most, environment)?;
+            boundary.filter(|&boundary| boundary >= first_end).unwrap_or(from + most)
         };
-        let upper = if to < end { self.upper_offset(segment, to, &state)?.unwrap_or(bound) } else { bound };
-        Ok(Some(Stretch { from, to, upper: upper.min(bound) }))
-    }
-
-    /// An offset above all that lies before `position`, if the offset index tells one.
-    fn upper_offset(
-        &self,
-        segment: &Segment,
-        position: u64,
-        state: &SegmentState,
-    ) -> Result<Option<Offset>, Error> {
-        let before = state.offsets.partition_point(|e| (e.position as u64) < position, &self.environment)?;
-        if before >= state.offsets.len() {
-            return Ok(None);
-        }
-        let OffsetEntry { relative_offset, .. } = state.offsets.get(before, &self.environment)?;
-        Ok(Some(segment.base_offset().plus(i64::from(relative_offset) + 1)))
+        let upper = if to < end { segment.offset_above(to, environment)? } else { None };
+        Ok(Some(Stretch { from, to, upper: upper.unwrap_or(bound).min(bound) }))
     }
 
     /// The transactions that were aborted with data in `[from, to)`, ordered by first offset.
@@ -170,14 +153,20 @@ impl Log {
         let environment = &self.environment;
         let mut found = Vec::new();
         'segments: for segment in segments {
-            let state = segment.state();
-            let index = &state.transactions;
-            if index.is_empty() {
-                continue;
-            }
-            let first = index.partition_point(|e| e.last_offset < from, environment)?;
-            for at in first..index.len() {
-                let entry = index.get(at, environment)?;
+            let (in_file, in_memory) = {
+                let state = segment.state();
+                if state.transactions.is_empty() {
+                    continue;
+                }
+                state.transactions.snapshot()
+            };
+            let (first, ..) = in_file.search(|entry| entry.last_offset < from, environment)?;
+            let in_file = (first..in_file.len()).map(|at| in_file.get(at, environment));
+            for entry in in_file.chain(in_memory.into_iter().map(Ok)) {
+                let entry = entry?;
+                if entry.last_offset < from {
+                    continue;
+                }
                 if entry.first_offset < to {
                     let (producer_id, first_offset) = (entry.producer_id, entry.first_offset);
                     found.push(AbortedTransaction { producer_id, first_offset });

@@ -43,13 +43,10 @@ pub(super) fn replay(
 ) -> Result<Vec<Ended>, Error> {
     let mut all_ended = Vec::new();
     let now_ms = environment.clock.now_ms();
-    let (position, size) = {
-        let state = segment.state();
-        let Some(Located { position, .. }) = segment.locate(from, &state, environment)? else {
-            return Ok(all_ended);
-        };
-        (position, state.size)
+    let Some(Located { position, .. }) = segment.locate(from, environment)?.batch() else {
+        return Ok(all_ended);
     };
+    let size = segment.size_in_bytes();
     let file = segment.log_file().get(environment)?;
     let path = segment.log_file().path();
     let mut scan = BatchScan::new(environment, &file, path, position, size, BatchScan::WHOLE_WINDOW);
@@ -96,16 +93,10 @@ pub(super) fn recall(
     let mut remaining = RECALLED_BYTES;
     let mut newest_first = Vec::new();
     for segment in segments[..before].iter().rev() {
-        let (begin, size) = {
-            let state = segment.state();
-            let begin = state.size.saturating_sub(remaining);
-            let below = state.offsets.partition_point(|e| (e.position as u64) < begin, environment)?;
-            let begin = match begin {
-                0 => 0,
-                _ if below == state.offsets.len() => state.size,
-                _ => state.offsets.get(below, environment)?.position as u64,
-            };
-            (begin, state.size)
+        let size = segment.size_in_bytes();
+        let begin = match size.saturating_sub(remaining) {
+            0 => 0,
+            wanted => segment.boundary_before(wanted, environment)?.unwrap_or(0),
         };
         let file = segment.log_file().get(environment)?;
         let path = segment.log_file().path();

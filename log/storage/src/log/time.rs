@@ -42,22 +42,16 @@ impl Log {
 
     fn first_since(&self, timestamp: i64, log_start: Offset) -> Result<Option<TimestampOffset>, Error> {
         for segment in self.segments().iter() {
-            let found = {
-                let state = segment.state();
-                if state.newest.timestamp < timestamp {
-                    continue;
-                }
-                segment.locate_time(timestamp, log_start, &state, &self.environment)?
-            };
+            if segment.state().newest.timestamp < timestamp {
+                continue;
+            }
             // A batch may hold a record of that time that has been deleted, with the one asked for further on.
-            let mut next = found;
+            let mut next = segment.locate_time(timestamp, log_start, &self.environment)?;
             while let Some((located, header)) = next {
                 if let Some(found) = self.record_since(segment, located, &header, timestamp, log_start)? {
                     return Ok(Some(found));
                 }
-                let state = segment.state();
-                let after = header.next_offset();
-                next = segment.locate_time(timestamp, after, &state, &self.environment)?;
+                next = segment.locate_time(timestamp, header.next_offset(), &self.environment)?;
             }
         }
         Ok(None)

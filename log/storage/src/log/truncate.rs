@@ -11,7 +11,7 @@ use super::{Log, Offsets, Writer};
 use crate::batch_scan::{BatchScan, Scanned};
 use crate::error::{Corruption, Error};
 use crate::producers::UndecidedTransactions;
-use crate::segment::{FileKind, Located, Segment, file_name, parse_file_name};
+use crate::segment::{FileKind, Located, Place, Segment, file_name, parse_file_name};
 
 impl Log {
     /// Removes every record from `offset` on, as a follower that diverged from its leader does. What remains is
@@ -91,9 +91,9 @@ impl Log {
         let segments = self.segments();
         let at = segments.partition_point(|s| s.base_offset() <= offset).max(1) - 1;
         let segment = &segments[at];
-        let state = segment.state();
-        let Some(Located { position, end }) = segment.locate(offset, &state, &self.environment)? else {
-            return Ok((state.size, offset));
+        let Located { position, end } = match segment.locate(offset, &self.environment)? {
+            Place::Batch(located) => located,
+            Place::End(position) => return Ok((position, offset)),
         };
         let file = segment.log_file().get(&self.environment)?;
         let (path, window) = (segment.log_file().path(), BatchScan::LOOK_UP_WINDOW);

@@ -17,7 +17,7 @@ use crate::filesystem::{OnDemandFile, OpenMode};
 use crate::index::{AbortedEntry, IndexFile, OffsetEntry, TimeEntry};
 
 pub(crate) use files::{DELETED_SUFFIX, FileKind, TEMPORARY_SUFFIX, file_name, parse_file_name};
-pub(crate) use look_up::Located;
+pub(crate) use look_up::{Located, Place};
 pub(crate) use state::{Newest, SegmentState};
 
 /// A stretch of the log in one file, named by the offset of its first record.
@@ -26,7 +26,7 @@ pub(crate) struct Segment {
     base_offset: Offset,
     log: OnDemandFile,
     /// Guards what an append changes after it has written: the size up to which the file holds batches, the
-    /// indexes, the largest timestamp. Readers hold it while they look something up.
+    /// indexes, the largest timestamp. Readers hold it while they look something up in memory.
     state: RwLock<SegmentState>,
 }
 
@@ -74,7 +74,7 @@ impl Segment {
         &self.log
     }
 
-    /// What appends change, for look-ups. Not to be held over a write.
+    /// What appends change. Not to be held while a file is read or written.
     pub(crate) fn state(&self) -> RwLockReadGuard<'_, SegmentState> {
         self.state.read()
     }
