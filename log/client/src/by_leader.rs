@@ -11,7 +11,7 @@ use thalweg_protocol::messages::delete_records::{
 };
 use thalweg_protocol::messages::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
 use thalweg_protocol::messages::{Api, ApiKey};
-use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, TopicPartition};
+use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, TopicPartition, Uuid};
 
 use crate::cluster::Cluster;
 use crate::config::Isolation;
@@ -41,6 +41,32 @@ pub(crate) fn by_topic<T>(
         topics.entry(partition.topic).or_default().push((partition.partition, what));
     }
     topics
+}
+
+/// The partitions of an answer, by whatever it calls their topics: an answer carries names or ids according to its
+/// version, or both if it has not been through bytes.
+pub(crate) struct AnswersByPartition<R> {
+    by_id: HashMap<(Uuid, i32), R>,
+    by_name: HashMap<(ByteString, i32), R>,
+}
+
+impl<R> AnswersByPartition<R> {
+    pub(crate) fn new() -> Self {
+        Self { by_id: HashMap::new(), by_name: HashMap::new() }
+    }
+
+    pub(crate) fn insert(&mut self, id: Uuid, name: &ByteString, partition: i32, answer: R) {
+        if id.is_zero() {
+            self.by_name.insert((name.clone(), partition), answer);
+        } else {
+            self.by_id.insert((id, partition), answer);
+        }
+    }
+
+    pub(crate) fn take(&mut self, id: Uuid, partition: &TopicPartition) -> Option<R> {
+        let by_id = self.by_id.remove(&(id, partition.partition));
+        by_id.or_else(|| self.by_name.remove(&(partition.topic.clone(), partition.partition)))
+    }
 }
 
 /// Asks the leaders until each partition has an answer; moves with the leaders.

@@ -304,10 +304,6 @@ impl Retry {
         tokio::time::sleep(pause).await;
         Ok(())
     }
-
-    pub(crate) fn deadline(&self) -> Instant {
-        self.deadline
-    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@
 //! Everything begins with [`Client::connect`]; from it come [`Producer`], [`Consumer`] and [`Admin`]. An [`Error`]
 //! says by its [`kind`](Error::kind) what the caller must do.
 
-#![allow(dead_code)]
-
 mod admin;
 mod backoff;
 mod by_leader;

@@ -103,11 +103,6 @@ impl Node {
         }
     }
 
-    /// `host:port`, for errors.
-    pub(crate) fn address(&self) -> &str {
-        &self.address
-    }
-
     pub(crate) fn offered(&self) -> &Offered {
         &self.offered
     }

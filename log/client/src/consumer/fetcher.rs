@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::fetched::FetchedBatches;
 use super::position::{Known, PartitionState, Position, Search};
 use super::read::visible;
+use crate::by_leader::AnswersByPartition;
 use crate::cluster::Cluster;
 use crate::config::{ConsumerConfig, Isolation, OffsetReset};
 use crate::consumer::OffsetSpec;
@@ -220,10 +221,10 @@ impl Fetcher {
         partitions: &mut BTreeMap<TopicPartition, PartitionState>,
         now: Instant,
     ) -> Vec<Error> {
-        let mut answers: HashMap<(ByteString, Uuid, i32), PartitionData> = HashMap::new();
+        let mut answers = AnswersByPartition::new();
         for topic in response.responses {
             for partition in topic.partitions {
-                answers.insert((topic.topic.clone(), topic.topic_id, partition.partition_index), partition);
+                answers.insert(topic.topic_id, &topic.topic, partition.partition_index, partition);
             }
         }
         let endpoint = |id: NodeId| {
@@ -233,9 +234,7 @@ impl Fetcher {
         };
         let mut errors = Vec::new();
         for asked in asked {
-            let by_id = (ByteString::new(), asked.topic_id, asked.partition.partition);
-            let by_name = (asked.partition.topic.clone(), Uuid::ZERO, asked.partition.partition);
-            let answer = answers.remove(&by_id).or_else(|| answers.remove(&by_name));
+            let answer = answers.take(asked.topic_id, &asked.partition);
             let Some(state) = current(partitions, &asked) else { continue };
             // A broker leaves out what has nothing to say only in a session, which this is not.
             let Some(answer) = answer else {

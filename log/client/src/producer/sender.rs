@@ -25,6 +25,7 @@ use super::flush::Flushes;
 use super::identity::request_identity;
 use super::queue::{Identity, Next, PartitionQueue};
 use super::transaction::add_partitions;
+use crate::by_leader::AnswersByPartition;
 use crate::config::Acks;
 use crate::error::{Error, Result};
 use crate::metadata::{BrokerAddress, Metadata};
@@ -65,7 +66,7 @@ struct Sent {
 enum Event {
     Answered { node: NodeId, sent: Vec<Sent>, answer: Result<ProduceResponse> },
     Opened { node: NodeId, opened: Result<Arc<Node>> },
-    Refreshed(Result<Arc<Metadata>>),
+    Refreshed,
     Identified(Result<Identity>),
     Added { partitions: Vec<TopicPartition>, answer: Result<()> },
 }
@@ -265,7 +266,11 @@ impl Sender {
             self.is_refreshing = true;
             self.wants_metadata = false;
             let refresh = self.core.cluster.refresh();
-            self.events.push(Box::pin(async move { Event::Refreshed(refresh.await) }));
+            self.events.push(Box::pin(async move {
+                // Without news the partitions stay where they are, and this is tried again.
+                let _ = refresh.await;
+                Event::Refreshed
+            }));
         }
     }
 
@@ -456,7 +461,7 @@ impl Sender {
                     self.wants_metadata = true;
                 }
             }
-            Event::Refreshed(_) => self.is_refreshing = false,
+            Event::Refreshed => self.is_refreshing = false,
             Event::Identified(identity) => {
                 self.is_identifying = false;
                 match identity {
@@ -483,10 +488,10 @@ impl Sender {
             }
             return;
         }
-        let mut answers: HashMap<(ByteString, Uuid, i32), PartitionProduceResponse> = HashMap::new();
+        let mut answers = AnswersByPartition::new();
         for topic in response.responses {
             for partition in topic.partition_responses {
-                answers.insert((topic.name.clone(), topic.topic_id, partition.index), partition);
+                answers.insert(topic.topic_id, &topic.name, partition.index, partition);
             }
         }
         let endpoints: Vec<BrokerAddress> = response
@@ -501,9 +506,7 @@ impl Sender {
             .collect();
         for sent in sent {
             let partition = self.queues[sent.slot].partition.clone();
-            let by_id = (ByteString::new(), sent.topic_id, partition.partition);
-            let by_name = (partition.topic.clone(), Uuid::ZERO, partition.partition);
-            match answers.remove(&by_id).or_else(|| answers.remove(&by_name)) {
+            match answers.take(sent.topic_id, &partition) {
                 Some(answer) => {
                     self.learn_leader(&partition, &answer, &endpoints);
                     self.on_answer(sent, answer);

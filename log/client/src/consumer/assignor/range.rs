@@ -27,8 +27,7 @@ impl Assignor for Range {
             let mut next = 0;
             for (at, member) in readers.iter().enumerate() {
                 let left = readers.len() - at;
-                let share = (partitions - next) as usize / left
-                    + usize::from((partitions - next) as usize % left > 0);
+                let share = ((partitions - next) as usize).div_ceil(left);
                 for _ in 0..share {
                     give(&mut assignments, member, TopicPartition::new(topic.clone(), next));
                     next += 1;

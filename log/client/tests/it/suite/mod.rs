@@ -8,9 +8,12 @@ mod reading;
 mod transactions;
 mod writing;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tempfile::TempDir;
+use thalweg_broker::{Broker, BrokerConfig};
 use thalweg_client::{
     Client, ClientConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset, Producer, ProducerConfig,
     ProducerRecord,
@@ -28,11 +31,40 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A broker, as a test sees it.
 pub struct Ground {
     client: Client,
+    /// A broker of its own, with its directory, which goes last.
+    _broker: Option<(Broker, TempDir)>,
+}
+
+/// How the client reaches a broker of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    InProcess,
+    InProcessThroughBytes,
+    Tcp,
 }
 
 impl Ground {
-    pub async fn new(config: ClientConfig) -> Self {
-        Self { client: Client::connect(config).await.expect("the broker answers") }
+    async fn kafka() -> Option<Self> {
+        let bootstrap = std::env::var("THALWEG_TEST_KAFKA").ok()?;
+        let config = ClientConfig::with_bootstrap(&bootstrap);
+        Some(Self { client: Client::connect(config).await.expect("the broker answers"), _broker: None })
+    }
+
+    async fn thalweg(way: Way) -> Option<Self> {
+        let directory = tempfile::tempdir().expect("there is room for a directory");
+        let config = BrokerConfig {
+            data_dir: directory.path().to_owned(),
+            listen: if way == Way::Tcp { vec!["127.0.0.1:0".to_owned()] } else { Vec::new() },
+            in_process_through_bytes: way == Way::InProcessThroughBytes,
+            ..BrokerConfig::default()
+        };
+        let broker = Broker::start(config).await.expect("the broker starts");
+        let config = match broker.bootstrap() {
+            Some(bootstrap) => ClientConfig::with_bootstrap(&bootstrap),
+            None => ClientConfig::with_connector(Arc::new(broker.connect())),
+        };
+        let client = Client::connect(config).await.expect("the broker answers");
+        Some(Self { client, _broker: Some((broker, directory)) })
     }
 
     /// A name that nobody else uses.
@@ -162,11 +194,9 @@ macro_rules! suite {
     )*};
 }
 
-async fn kafka() -> Option<Ground> {
-    let bootstrap = std::env::var("THALWEG_TEST_KAFKA").ok()?;
-    Some(Ground::new(ClientConfig::with_bootstrap(&bootstrap)).await)
-}
-
 suite! {
-    on_kafka: crate::suite::kafka();
+    in_process: crate::suite::Ground::thalweg(crate::suite::Way::InProcess);
+    in_process_through_bytes: crate::suite::Ground::thalweg(crate::suite::Way::InProcessThroughBytes);
+    over_tcp: crate::suite::Ground::thalweg(crate::suite::Way::Tcp);
+    on_kafka: crate::suite::Ground::kafka();
 }
