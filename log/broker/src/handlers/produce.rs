@@ -148,7 +148,12 @@ fn append_partition(
         .map_err(|error| Refusal::new(ErrorCode::KafkaStorageError, error.to_string()))?;
     let batch = RecordBatch::only(bytes)?;
     let guard = verified.guard(leader)?;
-    leader.append(&batch, guard)
+    let is_guarded = guard.is_some();
+    leader.append(&batch, guard).map_err(
+        |refusal| {
+            if is_guarded { verified.append_refused(refusal) } else { refusal }
+        },
+    )
 }
 
 /// Waits until every append is committed, or the producer's time is up.

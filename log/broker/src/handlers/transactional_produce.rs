@@ -29,6 +29,8 @@ pub(super) struct Unverified {
 #[derive(Default)]
 pub(super) struct Verified {
     outcomes: HashMap<TopicPartition, Result<VerificationGuard, Refusal>>,
+    /// Whether the request is of a version for which the broker adds partitions.
+    adds: bool,
 }
 
 impl Verified {
@@ -38,6 +40,17 @@ impl Verified {
     /// Why the partition does not belong to the transaction.
     pub(super) fn guard(&self, partition: &Partition) -> Result<Option<VerificationGuard>, Refusal> {
         self.outcomes.get(partition.id()).cloned().transpose()
+    }
+
+    /// What to answer when the log refuses a batch with a guard. The guard is void when a marker has been written
+    /// since it was given: that of the transaction before, which is written only after the producer was told that
+    /// it is committed. The producer asks again and gets another guard, unless its own transaction has ended.
+    pub(super) fn append_refused(&self, refusal: Refusal) -> Refusal {
+        if refusal.code != ErrorCode::InvalidTxnState {
+            return refusal;
+        }
+        let code = if self.adds { ErrorCode::ConcurrentTransactions } else { ErrorCode::NotEnoughReplicas };
+        Refusal::new(code, "a marker was written to the partition while the transaction was verified")
     }
 }
 
@@ -104,7 +117,7 @@ pub(super) async fn verify(
         };
         (partition, outcome.map(|()| guard).map_err(|code| refusal(code, adds)))
     });
-    Verified { outcomes: outcomes.collect() }
+    Verified { outcomes: outcomes.collect(), adds }
 }
 
 /// How a coordinator's refusal reads in a Produce response: errors that producers only know from coordinators
