@@ -129,6 +129,10 @@ impl PartitionQueue {
         if self.in_flight.len() >= self.max_in_flight || self.must_renumber {
             return Next::Nothing;
         }
+        // Later batches may be answered before the oldest, which must be among the last five when it is sent again.
+        if self.in_flight.front().is_some_and(|oldest| head.serial >= oldest.serial + MAX_IN_FLIGHT as u64) {
+            return Next::Nothing;
+        }
         if self.is_idempotent {
             if head.sequence.is_some() {
                 if !is_alone {

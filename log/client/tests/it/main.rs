@@ -1,3 +1,8 @@
 //! The client against a scripted broker, over sockets, and against whatever speaks the protocol.
 
+mod fake;
+mod reading_faults;
 mod suite;
+mod tcp;
+mod transaction_faults;
+mod writing_faults;

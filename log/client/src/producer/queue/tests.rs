@@ -105,6 +105,19 @@ fn a_batch_that_fails_is_sent_again_before_the_later_ones_and_alone() {
 }
 
 #[test]
+fn no_batch_overtakes_an_older_one_by_more_than_brokers_remember() {
+    let mut bench = Bench::new(true, 5);
+    bench.push(9);
+    assert_eq!(bench.send().len(), 5);
+    for serial in 1..5 {
+        assert!(bench.queue.acknowledged(serial).is_some());
+    }
+    assert_eq!(bench.send(), [], "the first one may have to be sent again");
+    assert!(bench.queue.acknowledged(0).is_some());
+    assert_eq!(bench.send().len(), 4);
+}
+
+#[test]
 fn a_pause_holds_up_all_batches() {
     let mut bench = Bench::new(true, 5);
     bench.push(2);

@@ -1,0 +1,491 @@
+//! A broker of a few hundred lines, whose answers can be lost, refused and held back by a script.
+//!
+//! It keeps logs in memory, checks sequence numbers as a broker does (KIP-98), and has two nodes that share the logs, so
+//! that leaders can move. Requests stay typed; nothing goes over a socket.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use bytestring::ByteString;
+use parking_lot::Mutex;
+use thalweg_client::ClientConfig;
+use thalweg_protocol::messages::add_partitions_to_txn::{
+    AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResponse, AddPartitionsToTxnTopicResult,
+};
+use thalweg_protocol::messages::api_versions::{ApiVersion, ApiVersionsResponse, FinalizedFeatureKey};
+use thalweg_protocol::messages::end_txn::{EndTxnRequest, EndTxnResponse};
+use thalweg_protocol::messages::fetch::{FetchRequest, FetchResponse, FetchableTopicResponse, PartitionData};
+use thalweg_protocol::messages::find_coordinator::{Coordinator, FindCoordinatorResponse};
+use thalweg_protocol::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
+use thalweg_protocol::messages::list_offsets::{
+    ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
+};
+use thalweg_protocol::messages::metadata::{
+    MetadataResponse, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use thalweg_protocol::messages::produce::{
+    LeaderIdAndEpoch, PartitionProduceResponse, ProduceRequest, ProduceResponse, TopicProduceResponse,
+};
+use thalweg_protocol::messages::{ApiKey, Request, Response};
+use thalweg_protocol::record::RecordBatch;
+use thalweg_protocol::{
+    Connect, ConnectFuture, Connection, ConnectionError, ErrorCode, LeaderEpoch, Offset, Records,
+    ResponseFuture, Scratch, Uuid,
+};
+use tokio::sync::oneshot;
+
+/// What happens to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is answered.
+    Answered,
+    /// The connection breaks before it arrives.
+    Lost,
+    /// It takes effect, but the connection breaks before the answer.
+    AnswerLost,
+    /// It is refused, for each of its partitions.
+    Refused(ErrorCode),
+    /// It is answered when [`Fake::release`] is called.
+    Held,
+}
+
+/// The topic that there is.
+pub const TOPIC: &str = "topic";
+const TOPIC_ID: Uuid = Uuid([7; 16]);
+
+/// A cluster of two nodes with one topic.
+#[derive(Clone)]
+pub struct Fake {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    partitions: Vec<Partition>,
+    /// What happens to the next requests of an API; after them all are answered.
+    fates: HashMap<ApiKey, VecDeque<Fate>>,
+    /// All requests so far, with their node and version.
+    requests: Vec<(i32, i16, Request)>,
+    held: Vec<(oneshot::Sender<Result<Response, ConnectionError>>, Response)>,
+    /// How far the versions are limited, by API.
+    max_versions: HashMap<ApiKey, i16>,
+    transaction_version: i16,
+    next_producer_id: i64,
+    epochs: HashMap<i64, i16>,
+    /// How transactions ended, in order.
+    ended: Vec<bool>,
+}
+
+struct Partition {
+    leader: i32,
+    epoch: i32,
+    log: Vec<RecordBatch>,
+    end: i64,
+    /// By producer id: the epoch, the next sequence number, and (sequence, offset) of the last five batches.
+    producers: HashMap<i64, (i16, i32, VecDeque<(i32, i64)>)>,
+}
+
+struct FakeConnection {
+    fake: Fake,
+    node: i32,
+    is_broken: Mutex<bool>,
+}
+
+impl Fake {
+    pub fn new(partitions: usize) -> Self {
+        let partition =
+            || Partition { leader: 1, epoch: 1, log: Vec::new(), end: 0, producers: HashMap::new() };
+        let state = State {
+            partitions: (0..partitions).map(|_| partition()).collect(),
+            fates: HashMap::new(),
+            requests: Vec::new(),
+            held: Vec::new(),
+            max_versions: HashMap::new(),
+            transaction_version: 2,
+            next_producer_id: 1,
+            epochs: HashMap::new(),
+            ended: Vec::new(),
+        };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// As a cluster from before KIP-890.
+    pub fn with_old_transactions(self) -> Self {
+        self.state.lock().transaction_version = 0;
+        self.limit(ApiKey::EndTxn, 4).limit(ApiKey::Produce, 11).limit(ApiKey::TxnOffsetCommit, 4)
+    }
+
+    /// Offers an API up to this version only.
+    pub fn limit(self, api: ApiKey, version: i16) -> Self {
+        self.state.lock().max_versions.insert(api, version);
+        self
+    }
+
+    /// A configuration that reaches it, with pauses that suit a test.
+    pub fn config(&self) -> ClientConfig {
+        ClientConfig {
+            retry_backoff_ms: 1,
+            retry_backoff_max_ms: 4,
+            request_timeout_ms: 2_000,
+            api_timeout_ms: 300,
+            seed: Some(1),
+            ..ClientConfig::with_connector(Arc::new(self.clone()))
+        }
+    }
+
+    /// What happens to the next requests of this API.
+    pub fn script(&self, api: ApiKey, fates: impl IntoIterator<Item = Fate>) {
+        self.state.lock().fates.entry(api).or_default().extend(fates);
+    }
+
+    /// Forgets what is left of a script.
+    pub fn end_script(&self, api: ApiKey) {
+        self.state.lock().fates.remove(&api);
+    }
+
+    pub fn move_leader(&self, partition: usize, leader: i32) {
+        let mut state = self.state.lock();
+        state.partitions[partition].leader = leader;
+        state.partitions[partition].epoch += 1;
+    }
+
+    /// Answers what has been held back.
+    pub fn release(&self) {
+        let held = std::mem::take(&mut self.state.lock().held);
+        for (answer, response) in held {
+            let _ = answer.send(Ok(response));
+        }
+    }
+
+    pub fn held(&self) -> usize {
+        self.state.lock().held.len()
+    }
+
+    /// All requests of an API so far, with the node they went to and their version.
+    pub fn requests(&self, api: ApiKey) -> Vec<(i32, i16, Request)> {
+        let state = self.state.lock();
+        state.requests.iter().filter(|(_, _, request)| request.api_key() == api).cloned().collect()
+    }
+
+    pub fn ended(&self) -> Vec<bool> {
+        self.state.lock().ended.clone()
+    }
+
+    /// The values in a partition, in order.
+    pub fn values(&self, partition: usize) -> Vec<String> {
+        let mut scratch = Scratch::new(1 << 20);
+        let mut values = Vec::new();
+        for batch in &self.state.lock().partitions[partition].log {
+            for record in batch.records(&mut scratch).expect("it was checked") {
+                let value = record.expect("it was checked").value.unwrap_or_default().to_vec();
+                values.push(String::from_utf8(value).expect("tests write text"));
+            }
+        }
+        values
+    }
+
+    /// Damages the last batch of a partition.
+    pub fn damage(&self, partition: usize) {
+        let mut state = self.state.lock();
+        let log = &mut state.partitions[partition].log;
+        let last = log.pop().expect("there is a batch");
+        let mut bytes = BytesMut::from(&last.bytes()[..]);
+        let at = bytes.len() - 1;
+        bytes[at] ^= 1;
+        log.push(RecordBatch::only(bytes.freeze()).expect("the header is whole"));
+    }
+}
+
+impl Connect for Fake {
+    fn connect(&self, host: &str, port: u16) -> ConnectFuture {
+        let node = host.strip_prefix("node-").and_then(|node| node.parse().ok()).unwrap_or(1);
+        let connection = FakeConnection { fake: self.clone(), node, is_broken: Mutex::new(false) };
+        let address = format!("{host}:{port}");
+        let fate = self.state.lock().next_fate(ApiKey::SaslHandshake);
+        Box::pin(async move {
+            match fate {
+                Fate::Answered => Ok(Arc::new(connection) as Arc<dyn Connection>),
+                _ => Err(ConnectionError::Refused { address, reason: "the script says so".to_owned() }),
+            }
+        })
+    }
+}
+
+impl Connection for FakeConnection {
+    fn send(&self, request: Request, version: i16) -> ResponseFuture {
+        let closed = || ConnectionError::Closed { reason: "the script says so".to_owned() };
+        let mut is_broken = self.is_broken.lock();
+        if *is_broken {
+            return Box::pin(async move { Err(closed()) });
+        }
+        let mut state = self.fake.state.lock();
+        let api = request.api_key();
+        state.requests.push((self.node, version, request.clone()));
+        let fate = state.next_fate(api);
+        if fate == Fate::Lost {
+            *is_broken = true;
+            return Box::pin(async move { Err(closed()) });
+        }
+        let refusal = if let Fate::Refused(code) = fate { Some(code) } else { None };
+        let response = state.answer(self.node, request, refusal);
+        match fate {
+            Fate::AnswerLost => {
+                *is_broken = true;
+                Box::pin(async move { Err(closed()) })
+            }
+            Fate::Held => {
+                let (answer, answered) = oneshot::channel();
+                state.held.push((answer, response));
+                Box::pin(async move { answered.await.unwrap_or_else(|_| Err(closed())) })
+            }
+            _ => Box::pin(async move {
+                // As over a network, the answer is not there at once.
+                tokio::task::yield_now().await;
+                Ok(response)
+            }),
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        *self.is_broken.lock()
+    }
+}
+
+impl State {
+    fn next_fate(&mut self, api: ApiKey) -> Fate {
+        self.fates.get_mut(&api).and_then(VecDeque::pop_front).unwrap_or(Fate::Answered)
+    }
+
+    fn answer(&mut self, node: i32, request: Request, refusal: Option<ErrorCode>) -> Response {
+        let code = refusal.unwrap_or(ErrorCode::None).code();
+        match request {
+            Request::ApiVersions(_) => self.versions().into(),
+            Request::Metadata(_) => self.metadata().into(),
+            Request::FindCoordinator(request) => FindCoordinatorResponse {
+                coordinators: vec![Coordinator {
+                    key: request.coordinator_keys[0].clone(),
+                    node_id: 1,
+                    host: ByteString::from_static("node-1"),
+                    port: 1,
+                    error_code: code,
+                    ..Coordinator::default()
+                }],
+                ..FindCoordinatorResponse::default()
+            }
+            .into(),
+            Request::InitProducerId(request) => self.init_producer(&request, code).into(),
+            Request::Produce(request) => self.produce(node, request, refusal).into(),
+            Request::Fetch(request) => self.fetch(node, &request, refusal).into(),
+            Request::ListOffsets(request) => {
+                let partition =
+                    |topic: &ByteString, partition: i32, time: i64| ListOffsetsPartitionResponse {
+                        partition_index: partition,
+                        error_code: code,
+                        offset: if time == -2 { 0 } else { self.at(topic, partition).end },
+                        ..ListOffsetsPartitionResponse::default()
+                    };
+                let topics = request.topics.iter().map(|topic| ListOffsetsTopicResponse {
+                    name: topic.name.clone(),
+                    partitions: topic
+                        .partitions
+                        .iter()
+                        .map(|asked| partition(&topic.name, asked.partition_index, asked.timestamp))
+                        .collect(),
+                });
+                ListOffsetsResponse { topics: topics.collect(), ..ListOffsetsResponse::default() }.into()
+            }
+            Request::AddPartitionsToTxn(request) => {
+                let topics = request.v3_and_below_topics.into_iter().map(|topic| {
+                    let result = |partition_index| AddPartitionsToTxnPartitionResult {
+                        partition_index,
+                        partition_error_code: code,
+                    };
+                    let results_by_partition = topic.partitions.into_iter().map(result).collect();
+                    AddPartitionsToTxnTopicResult { name: topic.name, results_by_partition }
+                });
+                AddPartitionsToTxnResponse {
+                    results_by_topic_v3_and_below: topics.collect(),
+                    ..AddPartitionsToTxnResponse::default()
+                }
+                .into()
+            }
+            Request::EndTxn(request) => self.end_transaction(&request, code).into(),
+            other => panic!("the fake does not know {}", other.api_key()),
+        }
+    }
+
+    fn at(&self, topic: &ByteString, partition: i32) -> &Partition {
+        assert_eq!(topic, TOPIC);
+        &self.partitions[partition as usize]
+    }
+
+    fn versions(&self) -> ApiVersionsResponse {
+        let range = |api: &ApiKey| {
+            let last = self.max_versions.get(api).copied().unwrap_or(api.last_stable_version());
+            ApiVersion { api_key: *api as i16, min_version: *api.versions().start(), max_version: last }
+        };
+        ApiVersionsResponse {
+            api_keys: ApiKey::ALL.iter().map(range).collect(),
+            finalized_features: vec![FinalizedFeatureKey {
+                name: ByteString::from_static("transaction.version"),
+                max_version_level: self.transaction_version,
+                min_version_level: 0,
+            }],
+            ..ApiVersionsResponse::default()
+        }
+    }
+
+    fn metadata(&self) -> MetadataResponse {
+        let broker = |node_id: i32| MetadataResponseBroker {
+            node_id,
+            host: ByteString::from(format!("node-{node_id}")),
+            port: 1,
+            rack: None,
+        };
+        let partitions =
+            self.partitions.iter().enumerate().map(|(index, partition)| MetadataResponsePartition {
+                partition_index: index as i32,
+                leader_id: partition.leader,
+                leader_epoch: partition.epoch,
+                ..MetadataResponsePartition::default()
+            });
+        let topic = MetadataResponseTopic {
+            name: Some(ByteString::from_static(TOPIC)),
+            topic_id: TOPIC_ID,
+            partitions: partitions.collect(),
+            ..MetadataResponseTopic::default()
+        };
+        MetadataResponse {
+            brokers: vec![broker(1), broker(2)],
+            topics: vec![topic],
+            ..MetadataResponse::default()
+        }
+    }
+
+    fn init_producer(&mut self, request: &InitProducerIdRequest, code: i16) -> InitProducerIdResponse {
+        let known = (request.producer_id >= 0).then_some(request.producer_id);
+        let id = known.unwrap_or_else(|| {
+            self.next_producer_id += 1;
+            self.next_producer_id - 1
+        });
+        let epoch = self.epochs.entry(id).and_modify(|epoch| *epoch += 1).or_insert(0);
+        InitProducerIdResponse {
+            error_code: code,
+            producer_id: id,
+            producer_epoch: *epoch,
+            ..InitProducerIdResponse::default()
+        }
+    }
+
+    fn end_transaction(&mut self, request: &EndTxnRequest, code: i16) -> EndTxnResponse {
+        let mut response = EndTxnResponse { error_code: code, ..EndTxnResponse::default() };
+        let epoch = self.epochs.entry(request.producer_id).or_insert(request.producer_epoch);
+        if code == 0 && self.transaction_version >= 2 {
+            // The same end again is answered like the first time: the epoch has been raised since.
+            if *epoch == request.producer_epoch {
+                *epoch += 1;
+                self.ended.push(request.committed);
+            }
+            response.producer_id = request.producer_id;
+            response.producer_epoch = *epoch;
+        } else if code == 0 {
+            self.ended.push(request.committed);
+        }
+        response
+    }
+
+    fn produce(&mut self, node: i32, request: ProduceRequest, refusal: Option<ErrorCode>) -> ProduceResponse {
+        let mut responses = Vec::new();
+        for topic in request.topic_data {
+            let mut partition_responses = Vec::new();
+            for data in topic.partition_data {
+                let partition = &mut self.partitions[data.index as usize];
+                let bytes = data.records.expect("clients send records").into_bytes().expect("in memory");
+                let batch = RecordBatch::only(bytes).expect("clients send one batch");
+                batch.verify().expect("clients send whole batches");
+                let outcome = match refusal {
+                    Some(code) => Err(code),
+                    None if partition.leader != node => Err(ErrorCode::NotLeaderOrFollower),
+                    None => partition.append(&batch),
+                };
+                let mut answer =
+                    PartitionProduceResponse { index: data.index, ..PartitionProduceResponse::default() };
+                match outcome {
+                    Ok(offset) => answer.base_offset = offset,
+                    Err(code) => answer.error_code = code.code(),
+                }
+                if outcome == Err(ErrorCode::NotLeaderOrFollower) {
+                    let (leader_id, leader_epoch) = (partition.leader, partition.epoch);
+                    answer.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch };
+                }
+                partition_responses.push(answer);
+            }
+            responses.push(TopicProduceResponse {
+                topic_id: topic.topic_id,
+                name: topic.name,
+                partition_responses,
+            });
+        }
+        ProduceResponse { responses, ..ProduceResponse::default() }
+    }
+
+    fn fetch(&mut self, node: i32, request: &FetchRequest, refusal: Option<ErrorCode>) -> FetchResponse {
+        let topics = request.topics.iter().map(|topic| {
+            let partitions = topic.partitions.iter().map(|asked| {
+                let partition = &self.partitions[asked.partition as usize];
+                let code = refusal.or((partition.leader != node).then_some(ErrorCode::NotLeaderOrFollower));
+                let wanted =
+                    partition.log.iter().filter(|batch| batch.header().next_offset().0 > asked.fetch_offset);
+                let bytes: Vec<u8> = wanted.flat_map(|batch| batch.bytes().to_vec()).collect();
+                PartitionData {
+                    partition_index: asked.partition,
+                    error_code: code.unwrap_or(ErrorCode::None).code(),
+                    high_watermark: partition.end,
+                    last_stable_offset: partition.end,
+                    log_start_offset: 0,
+                    records: code.is_none().then(|| Records::Bytes(Bytes::from(bytes))),
+                    ..PartitionData::default()
+                }
+            });
+            FetchableTopicResponse {
+                topic_id: topic.topic_id,
+                topic: topic.topic.clone(),
+                partitions: partitions.collect(),
+            }
+        });
+        FetchResponse { responses: topics.collect(), ..FetchResponse::default() }
+    }
+}
+
+impl Partition {
+    /// Appends a batch as a leader does: in sequence, and what it has already is answered as the first time.
+    fn append(&mut self, batch: &RecordBatch) -> Result<i64, ErrorCode> {
+        let header = batch.header();
+        if header.is_idempotent() {
+            let (epoch, sequence) = (header.producer_epoch.0, header.base_sequence);
+            let fresh = (epoch, 0, VecDeque::new());
+            let known = self.producers.entry(header.producer_id.0).or_insert_with(|| fresh.clone());
+            if epoch < known.0 {
+                return Err(ErrorCode::InvalidProducerEpoch);
+            }
+            if epoch > known.0 {
+                *known = fresh;
+            }
+            if let Some((_, offset)) = known.2.iter().find(|(known, _)| *known == sequence) {
+                return Ok(*offset);
+            }
+            if sequence != known.1 {
+                return Err(ErrorCode::OutOfOrderSequenceNumber);
+            }
+            known.1 += header.records_count;
+            known.2.push_back((sequence, self.end));
+            if known.2.len() > 5 {
+                known.2.pop_front();
+            }
+        }
+        let offset = self.end;
+        self.log.push(batch.clone().at(Offset(offset), LeaderEpoch(self.epoch)));
+        self.end += i64::from(header.records_count);
+        Ok(offset)
+    }
+}

@@ -1,0 +1,164 @@
+//! What the consumer makes of lost, refused and late answers.
+
+use std::time::Duration;
+
+use thalweg_client::{Client, Consumer, ConsumerConfig, Error, OffsetReset, ProducerConfig, ProducerRecord};
+use thalweg_protocol::messages::ApiKey;
+use thalweg_protocol::{ErrorCode, Offset, TopicPartition};
+use tokio::time::Instant;
+
+use crate::fake::{Fake, Fate, TOPIC};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A fake with records `0`, `1`, … in each partition, two a batch, and a reader from their start.
+async fn reader(partitions: i32, count: usize) -> (Fake, Consumer) {
+    let fake = Fake::new(partitions as usize);
+    let client = Client::connect(fake.config()).await.expect("the fake answers");
+    let config = ProducerConfig { linger_ms: 60_000, ..ProducerConfig::default() };
+    let producer = client.producer(config).expect("the configuration is right");
+    for number in 0..count {
+        for partition in 0..partitions {
+            let record = ProducerRecord::new(TOPIC, format!("{number}")).partition(partition);
+            producer.send(record).await.expect("there is room");
+        }
+        if number % 2 == 1 {
+            producer.flush().await.expect("all are written");
+        }
+    }
+    producer.flush().await.expect("all are written");
+    let config = ConsumerConfig { offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
+    let mut reader = client.consumer(config).expect("the configuration is right");
+    reader.assign((0..partitions).map(|at| TopicPartition::new(TOPIC, at))).expect("it reads nothing yet");
+    (fake, reader)
+}
+
+async fn read(reader: &mut Consumer, count: usize) -> Vec<String> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut values = Vec::new();
+    while values.len() < count {
+        assert!(Instant::now() < deadline, "only {values:?} came");
+        for batches in reader.poll(Duration::from_millis(20)).await.expect("the poll succeeds").batches {
+            values.extend(batches.into_records().map(|record| {
+                let value = record.expect("nothing is damaged").value.unwrap_or_default();
+                String::from_utf8(value.to_vec()).expect("the test writes text")
+            }));
+        }
+    }
+    values
+}
+
+#[tokio::test]
+async fn fetches_are_tried_again_until_they_succeed() {
+    let (fake, mut reader) = reader(1, 4).await;
+    fake.script(
+        ApiKey::Fetch,
+        [
+            Fate::Lost,
+            Fate::AnswerLost,
+            Fate::Refused(ErrorCode::NotLeaderOrFollower),
+            Fate::Refused(ErrorCode::UnknownTopicId),
+            Fate::Refused(ErrorCode::FencedLeaderEpoch),
+            Fate::Refused(ErrorCode::KafkaStorageError),
+        ],
+    );
+    assert_eq!(read(&mut reader, 4).await, ["0", "1", "2", "3"]);
+    assert!(fake.requests(ApiKey::Fetch).len() >= 7);
+}
+
+#[tokio::test]
+async fn a_reader_follows_the_leader() {
+    let (fake, mut reader) = reader(1, 2).await;
+    assert_eq!(read(&mut reader, 2).await, ["0", "1"]);
+    fake.move_leader(0, 2);
+    reader.seek(&TopicPartition::new(TOPIC, 0), Offset(0)).expect("it is assigned");
+    assert_eq!(read(&mut reader, 2).await, ["0", "1"]);
+    assert_eq!(fake.requests(ApiKey::Fetch).last().map(|(node, ..)| *node), Some(2));
+}
+
+#[tokio::test]
+async fn an_answer_from_before_a_seek_is_dropped() {
+    let (fake, mut reader) = reader(1, 4).await;
+    let partition = TopicPartition::new(TOPIC, 0);
+    fake.script(ApiKey::Fetch, [Fate::Held]);
+    while fake.held() == 0 {
+        assert!(reader.poll(Duration::from_millis(5)).await.expect("the poll succeeds").is_empty());
+    }
+    reader.seek(&partition, Offset(3)).expect("it is assigned");
+    fake.release();
+    assert_eq!(read(&mut reader, 1).await, ["3"]);
+    fake.script(ApiKey::Fetch, [Fate::Held]);
+    reader.seek(&partition, Offset(0)).expect("it is assigned");
+    while fake.held() == 0 {
+        assert!(reader.poll(Duration::from_millis(5)).await.expect("the poll succeeds").is_empty());
+    }
+    reader.assign([]).expect("it was assigned");
+    fake.release();
+    assert!(reader.poll(Duration::from_millis(20)).await.expect("the poll succeeds").is_empty());
+    assert_eq!(reader.assignment(), []);
+}
+
+#[tokio::test]
+async fn a_broker_has_one_fetch_at_a_time() {
+    let (fake, mut reader) = reader(3, 2).await;
+    fake.move_leader(2, 2);
+    fake.script(ApiKey::Fetch, [Fate::Held; 2]);
+    let end = Instant::now() + Duration::from_millis(60);
+    while Instant::now() < end {
+        assert!(reader.poll(Duration::from_millis(5)).await.expect("the poll succeeds").is_empty());
+    }
+    let nodes: Vec<i32> = fake.requests(ApiKey::Fetch).iter().map(|(node, ..)| *node).collect();
+    assert!(nodes == [1, 2] || nodes == [2, 1] || nodes == [1], "{nodes:?}");
+    fake.release();
+    assert_eq!(read(&mut reader, 6).await.len(), 6);
+}
+
+#[tokio::test]
+async fn the_next_fetch_is_on_its_way_before_the_last_is_processed() {
+    let (fake, mut reader) = reader(1, 2).await;
+    let partition = TopicPartition::new(TOPIC, 0);
+    while reader.poll(Duration::from_millis(20)).await.expect("the poll succeeds").batches.is_empty() {}
+    let fetches = fake.requests(ApiKey::Fetch).len();
+    assert!(fetches >= 2, "one was sent when the first was returned");
+    assert_eq!(reader.position(&partition), Some(Offset(2)));
+}
+
+#[tokio::test]
+async fn damage_is_told_and_can_be_stepped_over() {
+    let (fake, mut reader) = reader(2, 2).await;
+    fake.damage(0);
+    let partition = TopicPartition::new(TOPIC, 0);
+    let mut values = Vec::new();
+    let error = loop {
+        match reader.poll(PATIENCE).await {
+            Ok(polled) => values.extend(polled.batches),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(&error, Error::DamagedBatch { partition: at, .. } if *at == partition), "{error}");
+    reader.seek(&partition, Offset(2)).expect("it is assigned");
+    if values.is_empty() {
+        assert_eq!(read(&mut reader, 2).await, ["0", "1"], "the other partition is whole");
+    }
+    let polled = reader.poll(Duration::from_millis(20)).await.expect("the damage is behind");
+    assert!(polled.batches.iter().all(|batches| batches.partition != partition));
+}
+
+#[tokio::test]
+async fn a_poll_that_is_cancelled_loses_nothing() {
+    let (_, mut reader) = reader(1, 6).await;
+    let mut cancelled = 0;
+    let deadline = Instant::now() + PATIENCE;
+    let mut count = 0;
+    while count < 6 {
+        assert!(Instant::now() < deadline, "only {count} came");
+        tokio::select! {
+            biased;
+            () = tokio::task::yield_now() => cancelled += 1,
+            polled = reader.poll(PATIENCE) => {
+                count += polled.expect("the poll succeeds").batches.iter().map(|b| b.records_count()).sum::<usize>();
+            }
+        }
+    }
+    assert!(cancelled > 0);
+}
