@@ -43,8 +43,8 @@ pub(crate) fn by_topic<T>(
     topics
 }
 
-/// The partitions of an answer, by whatever it calls their topics: an answer carries names or ids according to its
-/// version, or both if it has not been through bytes.
+/// The partitions of an answer, by whatever it calls their topics: an answer carries names or ids according
+/// to its version, or both if it has not been through bytes.
 pub(crate) struct AnswersByPartition<R> {
     by_id: HashMap<(Uuid, i32), R>,
     by_name: HashMap<(ByteString, i32), R>,
@@ -135,7 +135,8 @@ async fn split_by_leader<T: Clone>(
     Ok((asked, leaderless))
 }
 
-/// Moves what was answered from `open` to `found`; returns a refusal that passes, and fails with one that does not.
+/// Moves what was answered from `open` to `found`; returns a refusal that passes, and fails with one that
+/// does not.
 fn settle<T, R>(
     api: ApiKey,
     answers: Vec<(TopicPartition, Result<R, ErrorCode>)>,

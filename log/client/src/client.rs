@@ -14,8 +14,8 @@ use crate::producer::{KeyHash, Partitioner, Producer};
 
 /// A connection to a cluster, by TCP or in process. Cloning it is cheap; clones share the metadata.
 ///
-/// A client lives within a tokio runtime: it must be made, and its futures run, within one (from other threads
-/// through [`tokio::runtime::Handle::block_on`]).
+/// A client lives within a tokio runtime: it must be made, and its futures run, within one (from other
+/// threads through [`tokio::runtime::Handle::block_on`]).
 #[derive(Clone)]
 pub struct Client {
     cluster: Arc<Cluster>,
@@ -25,7 +25,8 @@ impl Client {
     /// Finds the cluster through one of the bootstrap brokers (or the connector).
     ///
     /// # Errors
-    /// [`Error::TimedOut`](crate::Error::TimedOut) with the last failure when none answers within the API timeout.
+    /// [`Error::TimedOut`](crate::Error::TimedOut) with the last failure when none answers within the API
+    /// timeout.
     pub async fn connect(config: ClientConfig) -> Result<Self> {
         Ok(Self { cluster: Cluster::connect(config).await? })
     }

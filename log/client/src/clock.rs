@@ -1,4 +1,5 @@
-//! The wall clock, for the timestamps of records. Everything else goes by tokio's clock, which a test can hold.
+//! The wall clock, for the timestamps of records. Everything else goes by tokio's clock, which a test can
+//! hold.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

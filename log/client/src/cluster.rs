@@ -242,7 +242,8 @@ impl Cluster {
         self.pool.node(metadata.broker(id).ok_or_else(unknown)?).await
     }
 
-    /// Any broker that can be reached: one that is connected, else one that is known, else a bootstrap broker.
+    /// Any broker that can be reached: one that is connected, else one that is known, else a bootstrap
+    /// broker.
     pub(crate) async fn any_node(&self) -> Result<Arc<Node>> {
         let metadata = self.metadata();
         let mut known = metadata.brokers();

@@ -1,4 +1,5 @@
-//! What can be set on a client, a producer and a consumer: plain data, each field with unit, default and reason.
+//! What can be set on a client, a producer and a consumer: plain data, each field with unit, default and
+//! reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,17 +23,18 @@ pub struct ClientConfig {
     pub connect_timeout_ms: u64,
     /// Time for an answer, in ms, on top of what the request itself asks the broker to wait. Default: 30 000.
     pub request_timeout_ms: u64,
-    /// Time for a whole call with all its retries, in ms. Default: 60 000, as Java's `default.api.timeout.ms`.
+    /// Time for a whole call with all its retries, in ms. Default: 60 000, as Java's
+    /// `default.api.timeout.ms`.
     pub api_timeout_ms: u64,
     /// First pause before a retry, in ms; doubles each time, with ±20 % jitter. Default: 50.
     pub retry_backoff_ms: u64,
     /// Longest pause before a retry, in ms. Default: 1000.
     pub retry_backoff_max_ms: u64,
-    /// Metadata older than this, in ms, is refreshed before it is used. Default: 300 000, so that new partitions
-    /// are found within five minutes.
+    /// Metadata older than this, in ms, is refreshed before it is used. Default: 300 000, so that new
+    /// partitions are found within five minutes.
     pub metadata_max_age_ms: u64,
-    /// How long a topic that the cluster does not know is asked for again, in ms: it may just have been created.
-    /// Default: 1000.
+    /// How long a topic that the cluster does not know is asked for again, in ms: it may just have been
+    /// created. Default: 1000.
     pub unknown_topic_wait_ms: u64,
     /// Seed of the jitter; `None` (the default) draws one. Tests set it.
     pub seed: Option<u64>,
@@ -116,8 +118,8 @@ impl Acks {
 pub struct ProducerConfig {
     /// When a record counts as written. Default: all.
     pub acks: Acks,
-    /// Whether sequence numbers keep retries from duplicating or reordering records (KIP-98). Default: on; off
-    /// without effect when `acks` is not all, and always on for a transactional producer.
+    /// Whether sequence numbers keep retries from duplicating or reordering records (KIP-98). Default: on;
+    /// off without effect when `acks` is not all, and always on for a transactional producer.
     pub idempotent: bool,
     /// Makes the producer transactional under this id; a newer producer of the same id fences this one.
     pub transactional_id: Option<String>,
@@ -131,15 +133,16 @@ pub struct ProducerConfig {
     pub batch_size: usize,
     /// How long a batch that is not full waits for more records, in ms. Default: 5, as Java's since 4.0.
     pub linger_ms: u64,
-    /// Bytes of records that may wait or be in flight; appending waits when they are used up. Default: 32 MiB.
+    /// Bytes of records that may wait or be in flight; appending waits when they are used up. Default: 32
+    /// MiB.
     pub buffer_memory: usize,
     /// How long a blocking or async append waits for room or metadata, in ms. Default: 60 000.
     pub max_block_ms: u64,
     /// Largest Produce request, in bytes. Default: 4 MiB. Larger than the broker's limit of a single *batch*
     /// (1 MiB) because a request holds one batch for each of many partitions.
     pub max_request_size: usize,
-    /// Requests in flight on one connection; idempotence allows at most 5 (the broker remembers five batches).
-    /// Default: 5.
+    /// Requests in flight on one connection; idempotence allows at most 5 (the broker remembers five
+    /// batches). Default: 5.
     pub max_in_flight: usize,
     /// Time from the close of a batch until it counts as failed, retries included, in ms. Default: 120 000.
     pub delivery_timeout_ms: u64,
@@ -223,8 +226,8 @@ pub struct ConsumerConfig {
     pub isolation: Isolation,
     /// Default: latest.
     pub offset_reset: OffsetReset,
-    /// Commits the positions of what `poll` returned before this often, in ms, and when partitions are revoked.
-    /// `None` (the default): only the caller commits.
+    /// Commits the positions of what `poll` returned before this often, in ms, and when partitions are
+    /// revoked. `None` (the default): only the caller commits.
     pub auto_commit_interval_ms: Option<u64>,
     /// Answer a fetch at the latest after this, in ms. Default: 500.
     pub fetch_max_wait_ms: i32,
@@ -238,8 +241,8 @@ pub struct ConsumerConfig {
     pub session_timeout_ms: i32,
     /// Time between heartbeats, in ms. Default: 3000; at most a third of the session timeout.
     pub heartbeat_interval_ms: u64,
-    /// Without a `poll` for this long, in ms, the member leaves the group; also the time the group waits for its
-    /// members in a rebalance. Default: 300 000.
+    /// Without a `poll` for this long, in ms, the member leaves the group; also the time the group waits for
+    /// its members in a rebalance. Default: 300 000.
     pub max_poll_interval_ms: u64,
     /// Rack of the consumer, for reading from the nearest replica (KIP-392). Default: none.
     pub rack: Option<String>,

@@ -18,8 +18,8 @@ pub enum ErrorKind {
     Abort,
     /// A newer instance has taken over this transactional id or group instance id: close.
     Fenced,
-    /// It is not known whether the operation took effect: fence (a new producer of the same transactional id), then
-    /// read back what was committed.
+    /// It is not known whether the operation took effect: fence (a new producer of the same transactional
+    /// id), then read back what was committed.
     Ambiguous,
     /// It would fail again in the same way: the request, the configuration or the data must change.
     GiveUp,
@@ -114,9 +114,10 @@ pub enum Error {
         /// The partition.
         partition: TopicPartition,
     },
-    /// The position is not in the log (any more), and there is no rule where to go on (`offset_reset` is none).
+    /// The position is not in the log (any more), and there is no rule where to go on (`offset_reset` is
+    /// none).
     #[error(
-        "offset {offset} of {partition} is not in the log (which begins at {log_start}); seek, or set offset_reset"
+        "offset {offset} of {partition} is not in the log, which begins at {log_start}; seek or set offset_reset"
     )]
     OffsetOutOfRange {
         /// The partition.
@@ -168,7 +169,10 @@ pub enum Error {
     #[error("the record was given up: its transaction was aborted")]
     Aborted,
     /// It is not known whether the transaction was committed or aborted as asked.
-    #[error("whether transaction {transactional_id} {} is not known: {source}; fence the producer and read back", ended(*commit))]
+    #[error(
+        "whether transaction {transactional_id} {} is not known: {source}; fence the producer and read back",
+        ended(*commit)
+    )]
     OutcomeUnknown {
         /// The transactional id.
         transactional_id: String,

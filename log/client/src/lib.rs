@@ -1,8 +1,8 @@
-//! The client of Thalweg's log, and of any other that speaks the Kafka protocol: over TCP, or in process through
-//! whatever implements [`Connect`](thalweg_protocol::Connect).
+//! The client of Thalweg's log, and of any other that speaks the Kafka protocol: over TCP, or in process
+//! through whatever implements [`Connect`](thalweg_protocol::Connect).
 //!
-//! Everything begins with [`Client::connect`]; from it come [`Producer`], [`Consumer`] and [`Admin`]. An [`Error`]
-//! says by its [`kind`](Error::kind) what the caller must do.
+//! Everything begins with [`Client::connect`]; from it come [`Producer`], [`Consumer`] and [`Admin`]. An
+//! [`Error`] says by its [`kind`](Error::kind) what the caller must do.
 
 mod admin;
 mod backoff;

@@ -112,8 +112,8 @@ impl Metadata {
     }
 
     /// This metadata with the brokers of `response` and with its topics in place of what was known of them.
-    /// `forget_others` says that the response names all topics there are. An older leader never replaces a newer
-    /// one of the same topic id: another broker may lag behind the one that told us.
+    /// `forget_others` says that the response names all topics there are. An older leader never replaces a
+    /// newer one of the same topic id: another broker may lag behind the one that told us.
     pub(crate) fn with(&self, response: MetadataResponse, forget_others: bool) -> Self {
         let mut next = Self {
             cluster_id: response.cluster_id.or_else(|| self.cluster_id.clone()),
@@ -168,8 +168,8 @@ impl Metadata {
         self.topics.insert(name, learnt);
     }
 
-    /// This metadata with another leader for one partition, as an answer that refused a request told it (KIP-951).
-    /// `None` when that is not news.
+    /// This metadata with another leader for one partition, as an answer that refused a request told it
+    /// (KIP-951). `None` when that is not news.
     pub(crate) fn with_leader(
         &self,
         partition: &TopicPartition,

@@ -14,7 +14,8 @@ use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 
-/// The version of ApiVersions that is tried first; every broker since Kafka 2.4 knows it or says what it knows.
+/// The version of ApiVersions that is tried first; every broker since Kafka 2.4 knows it or says what it
+/// knows.
 const FIRST_API_VERSIONS: i16 = 4;
 
 /// A connection whose broker's versions are known.
@@ -116,8 +117,8 @@ impl Node {
         self.call_within(request, A::VERSIONS, Duration::ZERO).await
     }
 
-    /// Calls an API in the highest version that the broker knows of `versions`; the broker may wait for `extra`
-    /// before it answers.
+    /// Calls an API in the highest version that the broker knows of `versions`; the broker may wait for
+    /// `extra` before it answers.
     pub(crate) async fn call_within<A: Api>(
         self: &Arc<Self>,
         request: A,

@@ -18,8 +18,8 @@ use crate::node::Node;
 /// Resolves when the connection is open; shared by all who want it.
 pub(crate) type Opening = Shared<BoxFuture<'static, Result<Arc<Node>>>>;
 
-/// The connections of one user of the client. Requests that a broker answers late hold up those behind them, so
-/// producers, fetchers and group members have a pool each.
+/// The connections of one user of the client. Requests that a broker answers late hold up those behind them,
+/// so producers, fetchers and group members have a pool each.
 pub(crate) struct Pool {
     connector: Arc<dyn Connect>,
     request_timeout: Duration,

@@ -62,7 +62,8 @@ struct TcpConnection {
 }
 
 struct Shared {
-    /// Guards the order of requests: a correlation id is drawn, the frame queued and the answer awaited as one.
+    /// Guards the order of requests: a correlation id is drawn, the frame queued and the answer awaited as
+    /// one.
     queue: Mutex<Queue>,
     written: Notify,
 }

@@ -1,4 +1,5 @@
-//! What a poll does: it drives fetches, searches, metadata and the membership until there is something to return.
+//! What a poll does: it drives fetches, searches, metadata and the membership until there is something to
+//! return.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -63,8 +64,8 @@ impl Consumer {
         }
     }
 
-    /// Ends what lasted until this poll: partitions that were revoked are now gone, and what was returned before counts
-    /// as processed.
+    /// Ends what lasted until this poll: partitions that were revoked are now gone, and what was returned
+    /// before counts as processed.
     fn begin_poll(&mut self) {
         let Some(membership) = &mut self.membership else { return self.auto_commit() };
         membership.polled();
@@ -165,7 +166,8 @@ impl Consumer {
                     self.errors.push_back(error);
                 }
                 None => {
-                    // What fails for one partition may be about another one: all are tried again, but not at once.
+                    // What fails for one partition may be about another one: all are tried again, but not at
+                    // once.
                     let pause = Duration::from_millis(self.cluster.config().retry_backoff_max_ms);
                     state.not_before = Some(Instant::now() + pause);
                 }

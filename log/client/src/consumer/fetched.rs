@@ -27,30 +27,31 @@ impl Polled {
 /// A change of a subscribed consumer's assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RebalanceEvent {
-    /// These partitions will go to other members. They are still this member's until the *next* call of `poll`: finish
-    /// with them and commit before it. Nothing of them is read any more.
+    /// These partitions will go to other members. They are still this member's until the *next* call of
+    /// `poll`: finish with them and commit before it. Nothing of them is read any more.
     Revoked(Vec<TopicPartition>),
-    /// These partitions have gone to other members already (this member was taken for dead): what was not committed
-    /// will be processed by them, and commits of it fail.
+    /// These partitions have gone to other members already (this member was taken for dead): what was not
+    /// committed will be processed by them, and commits of it fail.
     Lost(Vec<TopicPartition>),
-    /// These partitions are now this member's, besides those that it has. Reading begins with the next `poll`, where the
-    /// group's offset is; `seek` before it to begin elsewhere. Also sent with no partition, when a rebalance gave
-    /// nothing new.
+    /// These partitions are now this member's, besides those that it has. Reading begins with the next
+    /// `poll`, where the group's offset is; `seek` before it to begin elsewhere. Also sent with no partition,
+    /// when a rebalance gave nothing new.
     Assigned(Vec<TopicPartition>),
 }
 
 /// The batches of one partition, in order, and where the partition stood when they were read.
 ///
-/// Only batches with data are in it: control batches, batches of aborted transactions (under read committed) and
-/// batches wholly before the position are left out. It may be empty, when only such were read: `next_offset` has
-/// moved nevertheless.
+/// Only batches with data are in it: control batches, batches of aborted transactions (under read committed)
+/// and batches wholly before the position are left out. It may be empty, when only such were read:
+/// `next_offset` has moved nevertheless.
 #[derive(Clone, Debug)]
 pub struct FetchedBatches {
     /// The partition.
     pub partition: TopicPartition,
     /// The batches as they are in the log, compressed if they were.
     pub batches: Vec<RecordBatch>,
-    /// The position that was fetched from. Records before it must be skipped: the first batch may begin earlier.
+    /// The position that was fetched from. Records before it must be skipped: the first batch may begin
+    /// earlier.
     pub position: Offset,
     /// The position after these batches.
     pub next_offset: Offset,
@@ -60,8 +61,8 @@ pub struct FetchedBatches {
     pub high_watermark: Offset,
     /// The offset of the first record of an open transaction, or the high watermark.
     pub last_stable_offset: Offset,
-    /// How far this consumer could read at that moment: the last stable offset under read committed, else the high
-    /// watermark. When `next_offset` equals it, the consumer had caught up.
+    /// How far this consumer could read at that moment: the last stable offset under read committed, else the
+    /// high watermark. When `next_offset` equals it, the consumer had caught up.
     pub end: Offset,
 }
 
@@ -81,7 +82,8 @@ impl FetchedBatches {
         self.batches.iter().map(RecordBatch::size_in_bytes).sum()
     }
 
-    /// Calls `each` with every record from the position on, as a view; `scratch` is where batches are decompressed.
+    /// Calls `each` with every record from the position on, as a view; `scratch` is where batches are
+    /// decompressed.
     ///
     /// # Errors
     /// [`Error::DamagedBatch`], and what `each` returns.

@@ -192,7 +192,8 @@ impl Joining {
         }
     }
 
-    /// How many partitions the topics have that any member subscribes to; those that don't exist are left out.
+    /// How many partitions the topics have that any member subscribes to; those that don't exist are left
+    /// out.
     async fn count_partitions(&self, members: &[GroupMember]) -> Result<BTreeMap<ByteString, i32>> {
         let topics: BTreeSet<&ByteString> = members.iter().flat_map(|member| &member.topics).collect();
         let cluster = self.coordinator.cluster();

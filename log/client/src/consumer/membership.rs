@@ -42,7 +42,8 @@ pub(super) struct Membership {
     config: ConsumerConfig,
     pub(super) topics: Vec<ByteString>,
     pub(super) phase: Phase,
-    /// For the leader: how many partitions the topics had when it assigned them, and the metadata looked at last.
+    /// For the leader: how many partitions the topics had when it assigned them, and the metadata looked at
+    /// last.
     counts: Option<BTreeMap<ByteString, i32>>,
     looked_at: Arc<Metadata>,
 }

@@ -44,8 +44,8 @@ pub use offsets::{CommittedOffset, GroupMetadata, ListedOffset, OffsetSpec};
 
 /// Reads the partitions it was assigned, or shares those of its topics with the other members of its group.
 ///
-/// It belongs to one thread or task. Fetches are sent ahead of need whenever [`Consumer::poll`] is called; in between
-/// the answers arrive by themselves, and a background task sends the group's heartbeats.
+/// It belongs to one thread or task. Fetches are sent ahead of need whenever [`Consumer::poll`] is called; in
+/// between the answers arrive by themselves, and a background task sends the group's heartbeats.
 ///
 /// Dropping a consumer without [`Consumer::close`] leaves its group to notice by the session timeout.
 pub struct Consumer {
@@ -102,9 +102,10 @@ impl Consumer {
         })
     }
 
-    /// Reads these partitions and no others, outside of any group's membership. Partitions that were assigned before
-    /// keep their position and what is buffered of them; the others begin at the group's offset if there is a group,
-    /// else by the rule of `offset_reset`. A call of `seek` before the next `poll` begins elsewhere.
+    /// Reads these partitions and no others, outside of any group's membership. Partitions that were assigned
+    /// before keep their position and what is buffered of them; the others begin at the group's offset if
+    /// there is a group, else by the rule of `offset_reset`. A call of `seek` before the next `poll` begins
+    /// elsewhere.
     ///
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) while topics are subscribed to.
@@ -119,7 +120,8 @@ impl Consumer {
         Ok(())
     }
 
-    /// Shares these topics with the other members of the group. `poll` joins the group and tells what is assigned.
+    /// Shares these topics with the other members of the group. `poll` joins the group and tells what is
+    /// assigned.
     ///
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) without a group or after `assign`.
@@ -169,15 +171,15 @@ impl Consumer {
         self.membership.as_ref().map(|membership| membership.topics.clone()).unwrap_or_default()
     }
 
-    /// Returns what has been fetched since the last call, waiting at most `timeout` for something. Positions move past
-    /// what is returned. An empty answer means that nothing came, or that a [`Waker`] woke it.
+    /// Returns what has been fetched since the last call, waiting at most `timeout` for something. Positions
+    /// move past what is returned. An empty answer means that nothing came, or that a [`Waker`] woke it.
     ///
     /// Cancelling the future loses nothing.
     ///
     /// # Errors
-    /// By kind: `Retry` when the cluster cannot be reached (it is tried again by the next call); `Fenced` when another
-    /// member with the same instance id has taken over; `GiveUp` for damaged batches and positions without a rule
-    /// ([`Error::NoOffset`](crate::Error::NoOffset),
+    /// By kind: `Retry` when the cluster cannot be reached (it is tried again by the next call); `Fenced`
+    /// when another member with the same instance id has taken over; `GiveUp` for damaged batches and
+    /// positions without a rule ([`Error::NoOffset`](crate::Error::NoOffset),
     /// [`Error::OffsetOutOfRange`](crate::Error::OffsetOutOfRange),
     /// [`Error::DamagedBatch`](crate::Error::DamagedBatch)): seek, and poll again.
     pub async fn poll(&mut self, timeout: Duration) -> Result<Polled> {
@@ -248,7 +250,8 @@ impl Consumer {
         self.commit_offsets_later(offsets).await
     }
 
-    /// Commits these offsets without waiting, after all commits before; the future tells how it went, and may be dropped.
+    /// Commits these offsets without waiting, after all commits before; the future tells how it went, and may
+    /// be dropped.
     pub fn commit_offsets_later(
         &mut self,
         offsets: &[(TopicPartition, CommittedOffset)],
@@ -261,11 +264,12 @@ impl Consumer {
         async move { commit?.await }
     }
 
-    /// What the group has committed for these partitions; those without a commit are left out. Waits for transactions
-    /// that have offsets pending.
+    /// What the group has committed for these partitions; those without a commit are left out. Waits for
+    /// transactions that have offsets pending.
     ///
     /// # Errors
-    /// [`Error::Misuse`](crate::Error::Misuse) without a group, and whatever keeps the coordinator from answering.
+    /// [`Error::Misuse`](crate::Error::Misuse) without a group, and whatever keeps the coordinator from
+    /// answering.
     pub async fn committed(
         &self,
         partitions: &[TopicPartition],
@@ -274,11 +278,13 @@ impl Consumer {
         fetch_offsets(group, Some(partitions), true).await
     }
 
-    /// Who this member is, for [`Producer::send_offsets_to_transaction`](crate::Producer::send_offsets_to_transaction).
+    /// Who this member is, for
+    /// [`Producer::send_offsets_to_transaction`](crate::Producer::send_offsets_to_transaction).
     ///
     /// # Errors
-    /// [`Error::Misuse`](crate::Error::Misuse) without a group; [`Error::NotInGroup`](crate::Error::NotInGroup) while a
-    /// subscribed consumer is not a member: without that, its offsets would not be fenced.
+    /// [`Error::Misuse`](crate::Error::Misuse) without a group;
+    /// [`Error::NotInGroup`](crate::Error::NotInGroup) while a subscribed consumer is not a member: without
+    /// that, its offsets would not be fenced.
     pub fn group_metadata(&self) -> Result<GroupMetadata> {
         if let Some(membership) = &self.membership {
             let member = membership.metadata();

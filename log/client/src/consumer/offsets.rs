@@ -62,8 +62,8 @@ pub struct ListedOffset {
     pub leader_epoch: LeaderEpoch,
 }
 
-/// Who a member of a group is: what a transaction needs to commit offsets for it, so that a member which has been
-/// replaced cannot (KIP-447).
+/// Who a member of a group is: what a transaction needs to commit offsets for it, so that a member which has
+/// been replaced cannot (KIP-447).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupMetadata {
     /// The group.

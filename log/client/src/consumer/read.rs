@@ -22,8 +22,8 @@ pub(super) struct Visible {
 
 /// Leaves out what is before `from`, control batches, and what the transactions in `aborted` wrote.
 ///
-/// `aborted` holds the aborted transactions that reach into these bytes: the producer and the offset of its first
-/// record. Each ends with its abort marker.
+/// `aborted` holds the aborted transactions that reach into these bytes: the producer and the offset of its
+/// first record. Each ends with its abort marker.
 pub(super) fn visible(
     bytes: Bytes,
     from: Offset,
@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn aborted_transactions_are_left_out_and_only_they() {
-        // Offsets: 0–1 producer 1, 2 plain, 3 producer 2, 4 abort 1, 5–6 producer 1 again, 7 commit 2, 8 commit 1.
+        // Offsets: 0–1 producer 1, 2 plain, 3 producer 2, 4 abort 1, 5–6 producer 1 again, 7 commit 2, 8
+        // commit 1.
         let parts = [
             Data(1, true, 2),
             Data(-1, false, 1),

@@ -93,7 +93,8 @@ impl Accumulator {
         self.topics.read().get(name).cloned()
     }
 
-    /// Adds a topic. Partitions that it gets later are for later producers: a key must not move under this one's feet.
+    /// Adds a topic. Partitions that it gets later are for later producers: a key must not move under this
+    /// one's feet.
     pub(super) fn add_topic(&self, name: &ByteString, partitions: i32, sticky: i32) -> Arc<TopicBatches> {
         let mut topics = self.topics.write();
         if let Some(known) = topics.get(name) {
@@ -153,7 +154,8 @@ impl Accumulator {
         }
     }
 
-    /// Hands over the batches that were opened at or before `until`; returns when the next one will have lingered.
+    /// Hands over the batches that were opened at or before `until`; returns when the next one will have
+    /// lingered.
     pub(super) fn close_opened(
         &self,
         until: Instant,

@@ -14,12 +14,12 @@ use super::handle::Handle;
 use super::partitioner::Partitioner;
 use crate::error::{Error, Result};
 
-/// Appends records to batches of its own and hands each batch to the producer when it is full, has lingered, or is
-/// flushed. Nothing is allocated, locked or awaited for a single record.
+/// Appends records to batches of its own and hands each batch to the producer when it is full, has lingered,
+/// or is flushed. Nothing is allocated, locked or awaited for a single record.
 ///
-/// Within one appender the records of a partition keep their order. What is still in it when it is dropped is handed
-/// over. Records of a transaction must be handed over before its end: [`Appender::flush`], then commit; or
-/// [`Appender::discard`], then abort.
+/// Within one appender the records of a partition keep their order. What is still in it when it is dropped is
+/// handed over. Records of a transaction must be handed over before its end: [`Appender::flush`], then
+/// commit; or [`Appender::discard`], then abort.
 pub struct Appender {
     handle: Handle,
     partitioner: Arc<dyn Partitioner>,
@@ -101,8 +101,8 @@ impl Appender {
         Ok(TopicSlot { index, partitions })
     }
 
-    /// The partition for a record, as the producer's [`Partitioner`] has it; a record that it leaves open, by default
-    /// one without a key, joins the partition whose batch is filling.
+    /// The partition for a record, as the producer's [`Partitioner`] has it; a record that it leaves open, by
+    /// default one without a key, joins the partition whose batch is filling.
     pub fn partition_for(&mut self, topic: TopicSlot, key: Option<&[u8]>, value: Option<&[u8]>) -> i32 {
         let Some(known) = self.topics.get_mut(topic.index as usize) else { return 0 };
         let value = value.unwrap_or_default();
@@ -122,9 +122,9 @@ impl Appender {
     /// Appends a record. `timestamp` is in ms since 1970.
     ///
     /// # Errors
-    /// [`Error::BufferFull`] when the producer's buffer is: nothing was appended; wait with [`Appender::room`] or
-    /// [`Appender::room_blocking`] and append it again. `Abort` by kind when the transaction has failed, `GiveUp` for a
-    /// record that can never be sent.
+    /// [`Error::BufferFull`] when the producer's buffer is: nothing was appended; wait with
+    /// [`Appender::room`] or [`Appender::room_blocking`] and append it again. `Abort` by kind when the
+    /// transaction has failed, `GiveUp` for a record that can never be sent.
     #[inline]
     pub fn append(
         &mut self,
@@ -241,8 +241,8 @@ impl Appender {
         }
     }
 
-    /// Hands over the batches that have waited for `linger_ms`. To be called now and then, once a round of the thread's
-    /// loop, so that records do not wait for their batch to fill up.
+    /// Hands over the batches that have waited for `linger_ms`. To be called now and then, once a round of
+    /// the thread's loop, so that records do not wait for their batch to fill up.
     pub fn linger(&mut self) {
         let linger = self.handle.core().linger();
         let now = Instant::now();

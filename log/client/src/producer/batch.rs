@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::delivery::{BatchResult, Delivery};
 use super::memory::Memory;
 
-/// What a partition's first batch takes of the budget when it is opened, in bytes; doubled when that is used up. A later
-/// batch takes what the one before it had.
+/// What a partition's first batch takes of the budget when it is opened, in bytes; doubled when that is used
+/// up. A later batch takes what the one before it had.
 const FIRST_RESERVATION: usize = 4 << 10;
 
 /// A batch that fills. It is reused when it has been closed.

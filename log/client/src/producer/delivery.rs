@@ -16,10 +16,11 @@ use crate::error::{Error, Result};
 pub struct Acknowledged {
     /// The partition.
     pub partition: TopicPartition,
-    /// The record's offset; `None` with acks = none, and when the broker only knew that it has the record already.
+    /// The record's offset; `None` with acks = none, and when the broker only knew that it has the record
+    /// already.
     pub offset: Option<Offset>,
-    /// The record's timestamp in the log, in ms since 1970: its own, or the broker's on a topic with log-append
-    /// time.
+    /// The record's timestamp in the log, in ms since 1970: its own, or the broker's on a topic with
+    /// log-append time.
     pub timestamp: i64,
 }
 

@@ -6,8 +6,8 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 
-/// Batches fall into generations, which flushes separate: a flush is done when no batch of its generation or an
-/// earlier one is outstanding.
+/// Batches fall into generations, which flushes separate: a flush is done when no batch of its generation or
+/// an earlier one is outstanding.
 #[derive(Debug, Default)]
 pub(super) struct Flushes {
     /// The number of the first generation in `generations`.

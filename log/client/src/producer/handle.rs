@@ -10,8 +10,8 @@ use super::core::Core;
 use super::sender::Message;
 use crate::error::{Error, Result};
 
-/// Shared by all handles of a producer; when the last is gone, the sender ends. The line holds no more than the
-/// producer's memory does.
+/// Shared by all handles of a producer; when the last is gone, the sender ends. The line holds no more than
+/// the producer's memory does.
 #[derive(Clone)]
 pub(super) struct Handle {
     core: Arc<Core>,

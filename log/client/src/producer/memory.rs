@@ -41,8 +41,8 @@ impl Memory {
         self.used.load(Ordering::SeqCst)
     }
 
-    /// Takes `bytes` if there is room; if nothing is in use, even more than the limit, or a record larger than the
-    /// budget could never be sent.
+    /// Takes `bytes` if there is room; if nothing is in use, even more than the limit, or a record larger
+    /// than the budget could never be sent.
     pub(super) fn take(&self, bytes: usize) -> bool {
         let fits = |used: usize| (used == 0 || used + bytes <= self.limit).then_some(used + bytes);
         self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits).is_ok()
@@ -58,7 +58,8 @@ impl Memory {
         }
     }
 
-    /// Whether it is worth going on: `bytes` fit, and so much else that the next batches will not be cut short.
+    /// Whether it is worth going on: `bytes` fit, and so much else that the next batches will not be cut
+    /// short.
     fn has_room(&self, bytes: usize) -> bool {
         let used = self.used();
         used == 0 || used + bytes.max(self.limit / WORTHWHILE) <= self.limit

@@ -45,8 +45,8 @@ pub use record::ProducerRecord;
 
 /// Writes records. Cloning it is cheap; clones are the same producer.
 ///
-/// Records of one partition keep the order in which they were sent, retries included. Dropping all clones sends what
-/// is waiting in the background as far as the runtime lives; [`Producer::flush`] waits for it.
+/// Records of one partition keep the order in which they were sent, retries included. Dropping all clones
+/// sends what is waiting in the background as far as the runtime lives; [`Producer::flush`] waits for it.
 #[derive(Clone)]
 pub struct Producer {
     handle: Handle,
@@ -80,12 +80,12 @@ impl Producer {
         Ok(Self { handle: Handle::new(core, to_sender), partitioner, runtime })
     }
 
-    /// Puts a record into its partition's batch; waits only when the topic is new to this producer or the buffer is
-    /// full. The [`Delivery`] resolves when the record has been written.
+    /// Puts a record into its partition's batch; waits only when the topic is new to this producer or the
+    /// buffer is full. The [`Delivery`] resolves when the record has been written.
     ///
     /// # Errors
-    /// By kind: `GiveUp` for a record that cannot be sent; `Abort` when the transaction has failed; `Retry` when there
-    /// was no room within `max_block_ms`.
+    /// By kind: `GiveUp` for a record that cannot be sent; `Abort` when the transaction has failed; `Retry`
+    /// when there was no room within `max_block_ms`.
     pub async fn send(&self, record: ProducerRecord) -> Result<Delivery> {
         let topic = self.topic(&record.topic).await?;
         let sending = Sending::new(self, &topic, record)?;
@@ -135,8 +135,8 @@ impl Producer {
         }
     }
 
-    /// The fast way for one thread: appends records to batches of its own, without a lock, an allocation or a future
-    /// for each.
+    /// The fast way for one thread: appends records to batches of its own, without a lock, an allocation or a
+    /// future for each.
     pub fn appender(&self) -> Appender {
         Appender::new(self.handle.clone(), Arc::clone(&self.partitioner))
     }
@@ -157,22 +157,23 @@ impl Producer {
         self.handle.core().cluster.partition_count(&ByteString::from(topic)).await
     }
 
-    /// Takes over the transactional id: older producers of it are fenced, and a transaction that one of them left is
-    /// ended (committed, if its commit had been decided; else aborted) before this returns.
+    /// Takes over the transactional id: older producers of it are fenced, and a transaction that one of them
+    /// left is ended (committed, if its commit had been decided; else aborted) before this returns.
     ///
-    /// To be called once before the first transaction, and again after an error of kind `Ambiguous`: afterwards the
-    /// committed offsets say whether the transaction was committed
+    /// To be called once before the first transaction, and again after an error of kind `Ambiguous`:
+    /// afterwards the committed offsets say whether the transaction was committed
     /// ([`Admin::committed_offsets`](crate::Admin::committed_offsets) with `require_stable`).
     ///
     /// # Errors
-    /// By kind: `Fenced`, `Retry`, or `GiveUp` ([`Error::Misuse`](crate::Error::Misuse) without a transactional id).
+    /// By kind: `Fenced`, `Retry`, or `GiveUp` ([`Error::Misuse`](crate::Error::Misuse) without a
+    /// transactional id).
     pub async fn init_transactions(&self) -> Result<()> {
         let identity = self.transaction("init_transactions")?.init().await?;
         self.handle.tell(Message::Identity(identity))
     }
 
-    /// Begins a transaction: everything sent until its end is part of it. Local; the broker learns of it with the first
-    /// batch.
+    /// Begins a transaction: everything sent until its end is part of it. Local; the broker learns of it with
+    /// the first batch.
     ///
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) before `init_transactions` or within a transaction.
@@ -184,8 +185,8 @@ impl Producer {
     /// Makes the offsets of a group part of the transaction.
     ///
     /// # Errors
-    /// By kind: `Abort` (with [`Error::NotInGroup`](crate::Error::NotInGroup) as its source when the member has been
-    /// replaced), `Fenced`.
+    /// By kind: `Abort` (with [`Error::NotInGroup`](crate::Error::NotInGroup) as its source when the member
+    /// has been replaced), `Fenced`.
     pub async fn send_offsets_to_transaction(
         &self,
         offsets: &[(TopicPartition, CommittedOffset)],
@@ -197,8 +198,8 @@ impl Producer {
     /// Flushes and commits the transaction.
     ///
     /// # Errors
-    /// By kind: `Abort` when something in the transaction failed (call [`Producer::abort_transaction`]); `Fenced`; and
-    /// `Ambiguous` when the coordinator was asked to commit but its answer never came: only
+    /// By kind: `Abort` when something in the transaction failed (call [`Producer::abort_transaction`]);
+    /// `Fenced`; and `Ambiguous` when the coordinator was asked to commit but its answer never came: only
     /// [`Producer::init_transactions`] leads on from there.
     pub async fn commit_transaction(&self) -> Result<()> {
         let transaction = self.transaction("commit_transaction")?;
@@ -218,8 +219,8 @@ impl Producer {
     /// Drops what has not been sent and aborts the transaction.
     ///
     /// # Errors
-    /// By kind: `Fenced`; `Ambiguous` when the coordinator's answer never came (the transaction will be aborted by its
-    /// timeout or by [`Producer::init_transactions`]).
+    /// By kind: `Fenced`; `Ambiguous` when the coordinator's answer never came (the transaction will be
+    /// aborted by its timeout or by [`Producer::init_transactions`]).
     pub async fn abort_transaction(&self) -> Result<()> {
         let transaction = self.transaction("abort_transaction")?;
         transaction.start_ending(false)?;

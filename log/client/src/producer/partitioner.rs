@@ -6,8 +6,9 @@ use thalweg_protocol::partition_for_key;
 ///
 /// A closure `Fn(&str, Option<&[u8]>, &[u8], i32) -> i32` is one, too.
 pub trait Partitioner: Send + Sync + 'static {
-    /// The partition, from 0 to `partitions` − 1, for a record of `topic` with this key and value (empty where it
-    /// is null). `None` leaves the choice to the sticky partitioner: the record joins the batch that is filling.
+    /// The partition, from 0 to `partitions` − 1, for a record of `topic` with this key and value (empty
+    /// where it is null). `None` leaves the choice to the sticky partitioner: the record joins the batch that
+    /// is filling.
     fn partition(&self, topic: &str, key: Option<&[u8]>, value: &[u8], partitions: i32) -> Option<i32>;
 }
 
@@ -20,8 +21,8 @@ where
     }
 }
 
-/// Java's default: a key's murmur2 hash, so that all clients agree where a key lives; records without a key fill
-/// one partition's batch after the other's (KIP-480).
+/// Java's default: a key's murmur2 hash, so that all clients agree where a key lives; records without a key
+/// fill one partition's batch after the other's (KIP-480).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyHash;
 

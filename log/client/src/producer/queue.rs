@@ -1,5 +1,5 @@
-//! The batches of one partition: which is sent next, under which sequence number, and what becomes of the others when
-//! one fails. Pure: the sender does what it decides.
+//! The batches of one partition: which is sent next, under which sequence number, and what becomes of the
+//! others when one fails. Pure: the sender does what it decides.
 
 use std::collections::VecDeque;
 
@@ -35,10 +35,11 @@ pub(super) enum Next {
 
 /// The batches of a partition.
 ///
-/// Brokers take batches of an epoch only in the order of their sequence numbers, without a gap. So a batch that is sent
-/// again goes alone, and before all later ones. A gap arises when a batch is given up: then the partition's next
-/// batches go under a newer epoch, with sequence numbers from 0 (KIP-360); but first, batches whose fate is not known
-/// are sent again under their old numbers, so that a broker which has them finds the duplicate.
+/// Brokers take batches of an epoch only in the order of their sequence numbers, without a gap. So a batch
+/// that is sent again goes alone, and before all later ones. A gap arises when a batch is given up: then the
+/// partition's next batches go under a newer epoch, with sequence numbers from 0 (KIP-360); but first,
+/// batches whose fate is not known are sent again under their old numbers, so that a broker which has them
+/// finds the duplicate.
 pub(super) struct PartitionQueue {
     pub(super) partition: TopicPartition,
     is_idempotent: bool,
@@ -129,7 +130,8 @@ impl PartitionQueue {
         if self.in_flight.len() >= self.max_in_flight || self.must_renumber {
             return Next::Nothing;
         }
-        // Later batches may be answered before the oldest, which must be among the last five when it is sent again.
+        // Later batches may be answered before the oldest, which must be among the last five when it is sent
+        // again.
         if self.in_flight.front().is_some_and(|oldest| head.serial >= oldest.serial + MAX_IN_FLIGHT as u64) {
             return Next::Nothing;
         }
@@ -206,7 +208,8 @@ impl PartitionQueue {
         self.hold(time);
     }
 
-    /// Whether no earlier batch is in flight or to be sent again, so that its sequence number should have been taken.
+    /// Whether no earlier batch is in flight or to be sent again, so that its sequence number should have
+    /// been taken.
     pub(super) fn is_first(&self, serial: u64) -> bool {
         let sent = self.waiting.iter().filter(|batch| batch.sequence.is_some()).chain(&self.in_flight);
         sent.map(|batch| batch.serial).all(|other| other >= serial)

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use bytestring::ByteString;
 
-/// A record to send, owning what it carries. For the last bit of speed see [`Appender`](crate::Appender), which
-/// borrows.
+/// A record to send, owning what it carries. For the last bit of speed see [`Appender`](crate::Appender),
+/// which borrows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProducerRecord {
     /// The topic it goes to.

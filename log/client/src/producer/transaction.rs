@@ -324,8 +324,8 @@ impl Transaction {
             state.phase = Phase::Ready;
             state.identity = next.or(Some(identity));
         }
-        // Batches that were given up have left a gap in the sequence numbers, which a newer epoch closes. Ending the
-        // transaction has raised it already under KIP-890.
+        // Batches that were given up have left a gap in the sequence numbers, which a newer epoch closes.
+        // Ending the transaction has raised it already under KIP-890.
         if must_raise_epoch && has_started && next.is_none() {
             next = Some(self.init().await?);
         }
@@ -474,7 +474,8 @@ async fn send_offsets_once(
             continue;
         }
         let error = coordinator.refused(ApiKey::TxnOffsetCommit, code);
-        // The consumer has lost its place; that is the group's business, the transaction only has to be aborted.
+        // The consumer has lost its place; that is the group's business, the transaction only has to be
+        // aborted.
         return Err(match error.kind() {
             ErrorKind::Rejoin => Error::NotInGroup { group: group.group.to_string(), reason: code },
             _ if code == ErrorCode::FencedInstanceId => {

@@ -1,7 +1,7 @@
 //! A broker of a few hundred lines, whose answers can be lost, refused and held back by a script.
 //!
-//! It keeps logs in memory, checks sequence numbers as a broker does (KIP-98), and has two nodes that share the logs, so
-//! that leaders can move. Requests stay typed; nothing goes over a socket.
+//! It keeps logs in memory, checks sequence numbers as a broker does (KIP-98), and has two nodes that share
+//! the logs, so that leaders can move. Requests stay typed; nothing goes over a socket.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -81,8 +81,16 @@ struct Partition {
     epoch: i32,
     log: Vec<RecordBatch>,
     end: i64,
-    /// By producer id: the epoch, the next sequence number, and (sequence, offset) of the last five batches.
-    producers: HashMap<i64, (i16, i32, VecDeque<(i32, i64)>)>,
+    /// By producer id.
+    producers: HashMap<i64, KnownProducer>,
+}
+
+#[derive(Clone, Default)]
+struct KnownProducer {
+    epoch: i16,
+    next_sequence: i32,
+    /// The sequence numbers and offsets of the last five batches.
+    last: VecDeque<(i32, i64)>,
 }
 
 struct FakeConnection {
@@ -463,24 +471,24 @@ impl Partition {
         let header = batch.header();
         if header.is_idempotent() {
             let (epoch, sequence) = (header.producer_epoch.0, header.base_sequence);
-            let fresh = (epoch, 0, VecDeque::new());
+            let fresh = KnownProducer { epoch, ..KnownProducer::default() };
             let known = self.producers.entry(header.producer_id.0).or_insert_with(|| fresh.clone());
-            if epoch < known.0 {
+            if epoch < known.epoch {
                 return Err(ErrorCode::InvalidProducerEpoch);
             }
-            if epoch > known.0 {
+            if epoch > known.epoch {
                 *known = fresh;
             }
-            if let Some((_, offset)) = known.2.iter().find(|(known, _)| *known == sequence) {
+            if let Some((_, offset)) = known.last.iter().find(|(known, _)| *known == sequence) {
                 return Ok(*offset);
             }
-            if sequence != known.1 {
+            if sequence != known.next_sequence {
                 return Err(ErrorCode::OutOfOrderSequenceNumber);
             }
-            known.1 += header.records_count;
-            known.2.push_back((sequence, self.end));
-            if known.2.len() > 5 {
-                known.2.pop_front();
+            known.next_sequence += header.records_count;
+            known.last.push_back((sequence, self.end));
+            if known.last.len() > 5 {
+                known.last.pop_front();
             }
         }
         let offset = self.end;

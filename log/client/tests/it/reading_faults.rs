@@ -156,7 +156,8 @@ async fn a_poll_that_is_cancelled_loses_nothing() {
             biased;
             () = tokio::task::yield_now() => cancelled += 1,
             polled = reader.poll(PATIENCE) => {
-                count += polled.expect("the poll succeeds").batches.iter().map(|b| b.records_count()).sum::<usize>();
+                let batches = polled.expect("the poll succeeds").batches;
+                count += batches.iter().map(|batches| batches.records_count()).sum::<usize>();
             }
         }
     }

@@ -113,6 +113,9 @@ async fn whoever_waits_hears_of_the_end() {
     assert!(matches!(connection.send(heartbeat(2), 4).await, Err(ConnectionError::Closed { .. })));
 }
 
+/// The bytes that answer a request.
+type Case<'a> = &'a dyn Fn(&RequestHeader) -> Vec<u8>;
+
 #[tokio::test]
 async fn answers_that_make_no_sense_close_the_connection() {
     let wrong_id = |header: &RequestHeader| {
@@ -127,7 +130,7 @@ async fn answers_that_make_no_sense_close_the_connection() {
     };
     let huge = |_: &RequestHeader| i32::MAX.to_be_bytes().to_vec();
     let negative = |_: &RequestHeader| (-1_i32).to_be_bytes().to_vec();
-    let cases: [&dyn Fn(&RequestHeader) -> Vec<u8>; 4] = [&wrong_id, &cut_short, &huge, &negative];
+    let cases: [Case<'_>; 4] = [&wrong_id, &cut_short, &huge, &negative];
     for (case, bytes) in cases.iter().enumerate() {
         let (connection, mut stream) = pair().await;
         let (first, second) = (connection.send(heartbeat(0), 4), connection.send(heartbeat(1), 4));

@@ -6,8 +6,8 @@ use thalweg_protocol::TopicPartition;
 use super::{Assignment, Assignor, GroupMember, ranked};
 use crate::error::Error;
 
-/// Balances the counts and otherwise leaves every partition where it is; members keep reading during a rebalance
-/// (KIP-429). A partition that moves is taken away in one rebalance and given in the next.
+/// Balances the counts and otherwise leaves every partition where it is; members keep reading during a
+/// rebalance (KIP-429). A partition that moves is taken away in one rebalance and given in the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CooperativeSticky;
 
@@ -43,8 +43,8 @@ impl Assignor for CooperativeSticky {
     }
 }
 
-/// Who owns what exists and is still subscribed to. Of two members that claim a partition, the one of the younger
-/// generation owns it; of the same generation, neither does.
+/// Who owns what exists and is still subscribed to. Of two members that claim a partition, the one of the
+/// younger generation owns it; of the same generation, neither does.
 fn owners(topics: &BTreeMap<ByteString, i32>, members: &[&GroupMember]) -> HashMap<TopicPartition, usize> {
     let mut claims: HashMap<&TopicPartition, (i32, Option<usize>)> = HashMap::new();
     for (at, member) in members.iter().enumerate() {

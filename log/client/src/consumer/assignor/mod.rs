@@ -16,7 +16,8 @@ pub use cooperative_sticky::CooperativeSticky;
 pub use range::Range;
 pub use round_robin::RoundRobin;
 
-/// Shares out the partitions of a group's topics among its members (the classic group protocol, KIP-62 and 429).
+/// Shares out the partitions of a group's topics among its members (the classic group protocol, KIP-62 and
+/// 429).
 ///
 /// Only the assignor of the group's leader runs; the members agree on one by name.
 pub trait Assignor: Send + Sync + 'static {
@@ -35,8 +36,8 @@ pub trait Assignor: Send + Sync + 'static {
         None
     }
 
-    /// Decides who reads what. `topics` holds the partition counts of all topics that a member subscribes to and
-    /// that exist; a member missing from the answer gets nothing.
+    /// Decides who reads what. `topics` holds the partition counts of all topics that a member subscribes to
+    /// and that exist; a member missing from the answer gets nothing.
     ///
     /// # Errors
     /// An error fails this join of the leader; it is returned by its `poll`.

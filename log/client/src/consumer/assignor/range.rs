@@ -6,7 +6,8 @@ use thalweg_protocol::TopicPartition;
 use super::{Assignment, Assignor, GroupMember, give, ranked};
 use crate::error::Error;
 
-/// Each member gets one range of the partitions of each topic, so that topics partitioned alike are read together.
+/// Each member gets one range of the partitions of each topic, so that topics partitioned alike are read
+/// together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Range;
 

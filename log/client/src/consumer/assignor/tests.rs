@@ -86,8 +86,8 @@ fn sticky_balances_members_with_different_topics() {
 }
 
 proptest::proptest! {
-    /// Whatever was owned before: no partition twice, none while another owns it; and after the second round all
-    /// are given and the counts differ by one at most.
+    /// Whatever was owned before: no partition twice, none while another owns it; and after the second round
+    /// all are given and the counts differ by one at most.
     #[test]
     fn sticky_settles_in_two_rounds(
         partitions in 1..40_i32,
@@ -116,7 +116,8 @@ proptest::proptest! {
             if generation == 12 {
                 proptest::prop_assert_eq!(seen.len(), partitions as usize);
                 let sizes: Vec<usize> = members.iter().map(|member| member.owned.len()).collect();
-                proptest::prop_assert!(sizes.iter().max().unwrap_or(&0) - sizes.iter().min().unwrap_or(&0) <= 1);
+                let (most, fewest) = (sizes.iter().max().unwrap_or(&0), sizes.iter().min().unwrap_or(&0));
+                proptest::prop_assert!(most - fewest <= 1);
             }
         }
     }

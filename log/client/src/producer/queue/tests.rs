@@ -161,7 +161,8 @@ fn after_a_batch_of_unknown_fate_the_sent_ones_keep_their_numbers_and_new_ones_d
     bench.queue.waiting[2].handed_over += Duration::from_secs(1);
     let expired = bench.queue.expire(handed_over);
     assert!(expired.len() == 1 && expired[0].maybe_written);
-    // If the broker has the first one, it takes (or has) the second one under its number, and there is no gap.
+    // If the broker has the first one, it takes (or has) the second one under its number, and there is no
+    // gap.
     assert_eq!(bench.send(), [(1, 2, 0)]);
     assert!(bench.queue.acknowledged(1).is_some());
     assert_eq!(bench.send(), [(2, 0, 1)], "what was never sent goes under a newer epoch");

@@ -131,7 +131,8 @@ async fn read(consumer: &mut Consumer, count: usize) -> Vec<OwnedRecord> {
     records
 }
 
-/// Polls until everything that could be read at the start of the last fetches has been, and returns the values.
+/// Polls until everything that could be read at the start of the last fetches has been, and returns the
+/// values.
 async fn read_to_end(consumer: &mut Consumer) -> Vec<String> {
     let deadline = Instant::now() + PATIENCE;
     let mut values = Vec::new();

@@ -1,0 +1,217 @@
+//! What answers mean for the batches that they are about.
+
+use std::sync::Arc;
+
+use thalweg_protocol::messages::ApiKey;
+use thalweg_protocol::messages::produce::{PartitionProduceResponse, ProduceResponse};
+use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, TopicPartition};
+use tokio::time::Instant;
+
+use super::super::batch::Batch;
+use super::super::delivery::BatchAcknowledged;
+use super::super::queue::PartitionQueue;
+use super::{Event, Sender, Sent};
+use crate::by_leader::AnswersByPartition;
+use crate::config::Acks;
+use crate::error::{Error, Result};
+use crate::metadata::BrokerAddress;
+
+impl Sender {
+    pub(super) fn on(&mut self, event: Event) {
+        match event {
+            Event::Answered { node, sent, answer } => {
+                let state = self.nodes.entry(node).or_default();
+                state.in_flight -= 1;
+                match answer {
+                    Ok(response) => self.on_response(&sent, response),
+                    Err(error @ Error::UnsupportedVersion { .. }) => self.fail_sent(&sent, &error),
+                    Err(_) => {
+                        self.wants_metadata = true;
+                        self.again(&sent, true);
+                    }
+                }
+            }
+            Event::Opened { node, opened } => {
+                self.nodes.entry(node).or_default().is_opening = false;
+                if opened.is_err() {
+                    self.wants_metadata = true;
+                }
+            }
+            Event::Refreshed => self.is_refreshing = false,
+            Event::Identified(identity) => {
+                self.is_identifying = false;
+                match identity {
+                    Ok(identity) => self.identity = Some(identity),
+                    Err(error) => self.give_up_waiting(&error),
+                }
+            }
+            Event::Added { partitions, answer } => {
+                self.is_adding = false;
+                match answer {
+                    Ok(()) => self.added.extend(partitions),
+                    Err(error) => self.fail_transaction(error),
+                }
+            }
+        }
+    }
+
+    fn on_response(&mut self, sent: &[Sent], response: ProduceResponse) {
+        if self.core.config.acks == Acks::None {
+            for sent in sent {
+                if let Some(batch) = self.queues[sent.slot].acknowledged(sent.serial) {
+                    self.acknowledge(batch, None, None);
+                }
+            }
+            return;
+        }
+        let mut answers = AnswersByPartition::new();
+        for topic in response.responses {
+            for partition in topic.partition_responses {
+                answers.insert(topic.topic_id, &topic.name, partition.index, partition);
+            }
+        }
+        let endpoints: Vec<BrokerAddress> = response
+            .node_endpoints
+            .into_iter()
+            .map(|node| BrokerAddress {
+                id: NodeId(node.node_id),
+                host: node.host,
+                port: u16::try_from(node.port).unwrap_or_default(),
+                rack: node.rack,
+            })
+            .collect();
+        for sent in sent {
+            let partition = self.queues[sent.slot].partition.clone();
+            match answers.take(sent.topic_id, &partition) {
+                Some(answer) => {
+                    self.learn_leader(&partition, &answer, &endpoints);
+                    self.on_answer(sent, answer);
+                }
+                None => self.again(std::slice::from_ref(sent), true),
+            }
+        }
+    }
+
+    fn learn_leader(
+        &mut self,
+        partition: &TopicPartition,
+        answer: &PartitionProduceResponse,
+        endpoints: &[BrokerAddress],
+    ) {
+        let (leader, epoch) = (NodeId(answer.current_leader.leader_id), answer.current_leader.leader_epoch);
+        if leader == NodeId::NONE || epoch < 0 {
+            return;
+        }
+        let address = endpoints.iter().find(|endpoint| endpoint.id == leader).cloned();
+        self.core.cluster.learn_leader(partition, leader, LeaderEpoch(epoch), address);
+    }
+
+    fn on_answer(&mut self, sent: &Sent, answer: PartitionProduceResponse) {
+        let (slot, serial) = (sent.slot, sent.serial);
+        let code = ErrorCode::from(answer.error_code);
+        match code {
+            ErrorCode::None => {
+                let Some(batch) = self.queues[slot].acknowledged(serial) else { return };
+                let base = (answer.base_offset >= 0).then_some(Offset(answer.base_offset));
+                let time = (answer.log_append_time_ms >= 0).then_some(answer.log_append_time_ms);
+                self.acknowledge(batch, base, time);
+            }
+            // The broker has it but has forgotten where.
+            ErrorCode::DuplicateSequenceNumber => {
+                if let Some(batch) = self.queues[slot].acknowledged(serial) {
+                    self.acknowledge(batch, None, None);
+                }
+            }
+            ErrorCode::OutOfOrderSequenceNumber if !self.queues[slot].is_first(serial) => {
+                self.again(std::slice::from_ref(sent), false);
+            }
+            ErrorCode::OutOfOrderSequenceNumber
+            | ErrorCode::UnknownProducerId
+            | ErrorCode::InvalidProducerEpoch
+                if self.core.transaction.is_none() && self.core.config.is_idempotent() =>
+            {
+                let pause = self.core.retry_pause(self.queues[slot].attempts(serial));
+                self.queues[slot].renumber(serial, Instant::now() + pause);
+            }
+            code if code.is_retriable() => {
+                self.wants_metadata |= !matches!(
+                    code,
+                    ErrorCode::NotEnoughReplicas
+                        | ErrorCode::ConcurrentTransactions
+                        | ErrorCode::CorruptMessage
+                );
+                let maybe_written =
+                    matches!(code, ErrorCode::RequestTimedOut | ErrorCode::NotEnoughReplicasAfterAppend);
+                self.again(std::slice::from_ref(sent), maybe_written);
+            }
+            code => {
+                let subject = self.queues[slot].partition.to_string();
+                let message = answer.error_message.or_else(|| {
+                    let first = answer.record_errors.into_iter().next()?;
+                    first.batch_index_error_message
+                });
+                let error = Error::Broker { api: ApiKey::Produce, code, subject, message };
+                self.fail_sent(std::slice::from_ref(sent), &error);
+            }
+        }
+    }
+
+    pub(super) fn again(&mut self, sent: &[Sent], maybe_written: bool) {
+        let now = Instant::now();
+        for sent in sent {
+            let queue = &mut self.queues[sent.slot];
+            let pause = self.core.retry_pause(queue.attempts(sent.serial));
+            queue.again(sent.serial, maybe_written, now + pause);
+        }
+        if let Some(error) = self.core.transaction_failure() {
+            self.give_up_waiting(&error);
+        }
+    }
+
+    pub(super) fn fail_sent(&mut self, sent: &[Sent], error: &Error) {
+        for sent in sent {
+            if let Some(batch) = self.queues[sent.slot].refused(sent.serial) {
+                self.fail(batch, error.clone());
+            }
+        }
+    }
+
+    /// A batch will not be written, or it is not known whether it was; in a transaction nothing else matters
+    /// then.
+    pub(super) fn fail(&mut self, batch: Batch, error: Error) {
+        let error = match batch.maybe_written {
+            true => Error::DeliveryUnknown { partition: batch.partition.clone(), source: Arc::new(error) },
+            false => error,
+        };
+        self.finish(batch, Err(error.clone()));
+        if self.core.transaction.is_some() {
+            self.fail_transaction(error);
+        }
+    }
+
+    fn fail_transaction(&mut self, error: Error) {
+        let error = self.core.fail_transaction(error);
+        self.give_up_waiting(&error);
+    }
+
+    pub(super) fn give_up_waiting(&mut self, error: &Error) {
+        let batches: Vec<Batch> = self.queues.iter_mut().flat_map(PartitionQueue::abandon).collect();
+        for batch in batches {
+            self.finish(batch, Err(error.clone()));
+        }
+    }
+
+    fn acknowledge(&mut self, batch: Batch, base_offset: Option<Offset>, append_time: Option<i64>) {
+        let partition = batch.partition.clone();
+        self.finish(batch, Ok(BatchAcknowledged { partition, base_offset, append_time }));
+    }
+
+    pub(super) fn finish(&mut self, batch: Batch, outcome: Result<BatchAcknowledged>) {
+        self.core.memory.give_back(batch.reserved);
+        self.flushes.done(batch.generation, outcome.as_ref().err());
+        if let Some(notify) = batch.notify {
+            // Nobody may be waiting, which is fine.
+            let _ = notify.send(outcome);
+        }
+    }
+}
