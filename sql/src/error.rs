@@ -1,0 +1,167 @@
+//! What can go wrong with a statement.
+
+use std::path::PathBuf;
+
+use datafusion::common::DataFusionError;
+
+/// Where in a statement list something is, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: u64,
+    /// The column, in characters.
+    pub column: u64,
+}
+
+/// Why a statement could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The text is not SQL.
+    #[error("{reason}{}", shown_at(*at))]
+    Syntax {
+        /// What was found, and what was expected.
+        reason: String,
+        /// Where.
+        at: Option<Position>,
+    },
+    /// There is neither a topic nor a table of that name.
+    #[error("there is no topic or table `{name}`{}", guess(similar.as_deref()))]
+    UnknownTable {
+        /// The name, as it was resolved.
+        name: String,
+        /// The topic or table that is spelt most alike.
+        similar: Option<String>,
+    },
+    /// A file that a statement names cannot be found.
+    #[error("there is no file `{path}`; the path is relative to the directory of the program")]
+    UnknownFile {
+        /// The path, as it was written.
+        path: String,
+    },
+    /// The statement makes no sense: a column does not exist, types do not fit.
+    #[error("{reason}{}", shown_at(*at))]
+    Plan {
+        /// What is wrong.
+        reason: String,
+        /// Where, if that is known.
+        at: Option<Position>,
+    },
+    /// A `CREATE TABLE` over a topic that cannot be.
+    #[error("table `{table}`: {reason}")]
+    Definition {
+        /// The table.
+        table: String,
+        /// What is wrong, and what would do.
+        reason: String,
+    },
+    /// SQL that is not supported.
+    #[error("{what} is not supported; {instead}")]
+    Unsupported {
+        /// What was asked for.
+        what: &'static str,
+        /// What does it.
+        instead: &'static str,
+    },
+    /// `COPY` was to write into a directory that holds something.
+    #[error("{} is not empty; name an empty or a new directory", directory.display())]
+    NotEmpty {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// A file or directory could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The log could not be read.
+    #[error(transparent)]
+    Client(#[from] thalweg_client::Error),
+    /// A file could not be written.
+    #[error(transparent)]
+    Connector(#[from] thalweg_connectors::Error),
+    /// The query failed while it ran.
+    #[error("{}", without_backtrace(.0))]
+    Execution(#[source] DataFusionError),
+    /// The result could not be written out.
+    #[error("the result cannot be written: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+/// The result of statements.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+fn shown_at(at: Option<Position>) -> String {
+    at.map(|at| format!(" (line {}, column {})", at.line, at.column)).unwrap_or_default()
+}
+
+fn guess(similar: Option<&str>) -> String {
+    similar.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+fn without_backtrace(error: &DataFusionError) -> String {
+    error.strip_backtrace()
+}
+
+impl Error {
+    /// Takes our own error out of DataFusion's wrapping, or tells the errors of planning from those of running.
+    pub(crate) fn from_datafusion(error: DataFusionError) -> Self {
+        let at = error
+            .diagnostic()
+            .and_then(|diagnostic| diagnostic.span)
+            .map(|span| Position { line: span.start.line, column: span.start.column });
+        Self::at(error, at)
+    }
+
+    fn at(error: DataFusionError, at: Option<Position>) -> Self {
+        match error {
+            DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+                Self::at(*inner, at)
+            }
+            DataFusionError::External(inner) => match inner.downcast::<Self>() {
+                Ok(ours) => *ours,
+                Err(inner) => Self::Execution(DataFusionError::External(inner)),
+            },
+            DataFusionError::SQL(error, _) => Self::syntax(&error.to_string()),
+            error @ (DataFusionError::Plan(_)
+            | DataFusionError::SchemaError(..)
+            | DataFusionError::NotImplemented(_)
+            | DataFusionError::Configuration(_)) => Self::Plan { reason: said(&error), at },
+            error => Self::Execution(error),
+        }
+    }
+
+    /// What the parser said; it puts the position at the end of its text.
+    fn syntax(text: &str) -> Self {
+        let text = text.strip_prefix("sql parser error: ").unwrap_or(text);
+        let parsed = text.rsplit_once(" at Line: ").and_then(|(reason, at)| {
+            let (line, column) = at.split_once(", Column: ")?;
+            Some((reason, Position { line: line.parse().ok()?, column: column.parse().ok()? }))
+        });
+        match parsed {
+            Some((reason, at)) => Self::Syntax { reason: reason.to_owned(), at: Some(at) },
+            None => Self::Syntax { reason: text.to_owned(), at: None },
+        }
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        Self::from_datafusion(error)
+    }
+}
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> Self {
+        Self::External(Box::new(error))
+    }
+}
+
+/// The text of an error without its kind before it and its backtrace behind it.
+fn said(error: &DataFusionError) -> String {
+    let text = error.message().into_owned();
+    let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or_default();
+    text.trim_end().to_owned()
+}
