@@ -6,6 +6,8 @@ mod deadlines;
 mod journal;
 mod key_hash;
 mod now;
+#[cfg(test)]
+pub(crate) mod rig;
 mod setting;
 mod shards;
 

@@ -166,8 +166,10 @@ impl TransactionCoordinator {
     /// may be written to.
     ///
     /// With a single replica of `__transaction_state` that does not wait until the addition is committed, which saves
-    /// each transaction a round of syncs: whatever a power cut takes away of it, it takes from this node, and
-    /// [`reconcile`](Self::reconcile) finds on the next start what was written to partitions in its name.
+    /// a commit a round of syncs: whatever a power cut takes away of it, it takes from this node, and
+    /// [`reconcile`](Self::reconcile) finds on the next start what was written to partitions in its name. Only the
+    /// beginning of a classic transaction is waited for: its epoch is that of the one before, and data of the two
+    /// could not be told apart by a marker that is written again.
     ///
     /// # Errors
     /// INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS; those of the journal.
@@ -185,6 +187,10 @@ impl TransactionCoordinator {
         let decided = self.settle(&shard, id, add).await?;
         if self.has_followers(id) {
             shard.journal().committed(decided.rests_on).await?;
+        } else if version == TransactionVersion::Classic
+            && let Some(opened_at) = shard.opened_at(id)
+        {
+            shard.journal().committed(opened_at).await?;
         }
         Ok(())
     }

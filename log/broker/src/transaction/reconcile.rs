@@ -4,6 +4,9 @@
 //! [`TransactionCoordinator::add_partitions`]). After a power cut a partition may therefore hold data of a
 //! transaction that the log of transactions knows nothing of, or not with this partition. Such a transaction can
 //! only be aborted, and its producer fenced: it may believe that the data is there.
+//!
+//! The journal loses its end first, so that what it lost is always the newest: the beginning of a transaction, or
+//! further partitions of it, and perhaps the completion of the one before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +17,7 @@ use thalweg_storage::{MarkerAppend, TransactionResult};
 
 use super::coordinator::TransactionCoordinator;
 use super::shard::{Step, TransactionShard};
-use super::state::{Decision, Outcome, Producer, Transaction};
+use super::state::{Decision, Outcome, Producer, Transaction, TransactionVersion};
 use crate::coordinator::{Now, Shard};
 use crate::topics::TRANSACTION_STATE;
 
@@ -32,13 +35,14 @@ impl TransactionCoordinator {
             return;
         }
         for (producer, (epoch, partitions)) in self.open_transactions() {
-            let known = shards.iter().find_map(|shard| Some((shard, shard.id_of(producer)?)));
+            let producer = Producer { id: producer, epoch };
+            let known = shards.iter().find_map(|shard| Some((shard, shard.id_of(producer.id)?)));
             let outcome = match known {
-                Some((shard, id)) => self.reclaim(shard, &id, &partitions).await,
-                None => self.abort_unknown(&shards, Producer { id: producer, epoch }, &partitions).await,
+                Some((shard, id)) => self.reclaim(shard, &id, producer, &partitions).await,
+                None => self.abort_unknown(&shards, producer, &partitions).await,
             };
             if let Err(error) = outcome {
-                tracing::error!(%producer, ?partitions, error = error.name(),
+                tracing::error!(producer = %producer.id, ?partitions, error = error.name(),
                     "cannot abort a transaction that is not known to its coordinator");
             }
         }
@@ -65,10 +69,12 @@ impl TransactionCoordinator {
         self: &Arc<Self>,
         shard: &Arc<TransactionShard>,
         id: &ByteString,
+        producer: Producer,
         partitions: &BTreeSet<TopicPartition>,
     ) -> Result<(), ErrorCode> {
         let reclaim = |current: Option<&Transaction>, fresh, now| {
-            Ok(current.map_or(Decision::Answer(()), |current| reclaim(current, partitions, fresh, now)))
+            let decide = |current| reclaim(current, producer, partitions, fresh, now);
+            Ok(current.map_or(Decision::Answer(()), decide))
         };
         let mut step = shard.decide(id, None, reclaim)?;
         if matches!(step, Step::NeedsProducerId) {
@@ -105,21 +111,35 @@ impl TransactionCoordinator {
     }
 }
 
-/// Decides about a transaction of which `partitions` hold open data. A prepared one names them all: they were added
-/// before it was prepared, and the journal loses its end first.
+/// Decides about a transaction of which `partitions` hold open data of `producer`.
 fn reclaim(
     current: &Transaction,
+    producer: Producer,
     partitions: &BTreeSet<TopicPartition>,
     fresh: Option<ProducerId>,
     now: Now,
 ) -> Decision<()> {
-    if partitions.is_subset(&current.partitions) || current.state.is_prepared() {
+    let base = if current.state.is_prepared() {
+        let is_bumped = current.version == TransactionVersion::EpochBump;
+        let is_next = producer.id == current.next_producer_id
+            || (is_bumped && producer.id == current.producer.id && producer.epoch >= current.producer.epoch);
+        if !is_next {
+            // It waits for its markers, which are on their way.
+            return Decision::Answer(());
+        }
+        // The data belongs to the transaction after this one, so this one's markers were committed and its
+        // completion is lost.
+        current.complete(now)
+    } else if partitions.is_subset(&current.partitions) {
         return Decision::Answer(());
-    }
-    let Some(mut next) = current.prepare(Outcome::Abort, true, fresh, now) else {
+    } else {
+        current.clone()
+    };
+    let Some(mut next) = base.prepare(Outcome::Abort, true, fresh, now) else {
         return Decision::NeedsProducerId;
     };
     next.last_epoch = ProducerEpoch::NONE;
+    next.version = TransactionVersion::EpochBump;
     next.partitions.extend(partitions.iter().cloned());
     Decision::EndFirst { next }
 }

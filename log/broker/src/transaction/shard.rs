@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::records;
-use super::state::{Decision, Transaction};
+use super::state::{Decision, Transaction, TransactionState};
 use crate::coordinator::{Clocks, Deadlines, Journal, JournalError, Now, Replayed, Shard};
 
 /// What all shards of a transaction coordinator share.
@@ -49,6 +49,8 @@ struct State {
 struct Entry {
     transaction: Transaction,
     record_offset: Offset,
+    /// The record with which the last transaction began.
+    opened_at: Offset,
 }
 
 /// A transaction whose end is decided by the record at `offset`.
@@ -81,7 +83,8 @@ impl Shard for TransactionShard {
             let Replayed::Record { record, .. } = replayed else { return Ok(()) };
             match records::read(&record)? {
                 Some((id, Some(transaction))) => {
-                    transactions.insert(id, Entry { transaction, record_offset: record.offset });
+                    let (record_offset, opened_at) = (record.offset, record.offset);
+                    transactions.insert(id, Entry { transaction, record_offset, opened_at });
                 }
                 Some((id, None)) => {
                     transactions.remove(&id);
@@ -169,10 +172,17 @@ impl TransactionShard {
         let record = records::transaction_record(id, &next).map_err(too_long)?;
         let record_offset = self.journal.append(&[record], now.wall_ms, None)?;
         let deadline = next.deadline;
-        let entry = Entry { transaction: next, record_offset };
         let before = match state.transactions.get_mut(id) {
-            Some(old) => std::mem::replace(old, entry).transaction.deadline,
+            Some(entry) => {
+                let is_ongoing = |transaction: &Transaction| transaction.state == TransactionState::Ongoing;
+                if is_ongoing(&next) && !is_ongoing(&entry.transaction) {
+                    entry.opened_at = record_offset;
+                }
+                entry.record_offset = record_offset;
+                std::mem::replace(&mut entry.transaction, next).deadline
+            }
             None => {
+                let entry = Entry { transaction: next, record_offset, opened_at: record_offset };
                 state.transactions.insert(id.clone(), entry);
                 None
             }
@@ -191,11 +201,18 @@ impl TransactionShard {
         look(self.state.lock().transactions.get(id).map(|entry| &entry.transaction))
     }
 
-    /// The transactional id that `producer` belongs to.
+    /// The record with which the last transaction of `id` began.
+    pub(crate) fn opened_at(&self, id: &str) -> Option<Offset> {
+        self.state.lock().transactions.get(id).map(|entry| entry.opened_at)
+    }
+
+    /// The transactional id that `producer` belongs to, or will belong to when a prepared transaction is complete.
     pub(crate) fn id_of(&self, producer: ProducerId) -> Option<ByteString> {
         let state = self.state.lock();
-        let mut entries = state.transactions.iter();
-        entries.find(|(_, entry)| entry.transaction.producer.id == producer).map(|(id, _)| id.clone())
+        let is_its = |transaction: &Transaction| {
+            transaction.producer.id == producer || transaction.next_producer_id == producer
+        };
+        state.transactions.iter().find(|(_, entry)| is_its(&entry.transaction)).map(|(id, _)| id.clone())
     }
 
     /// The transactions that were prepared when this was loaded; each is given out once.

@@ -1,5 +1,7 @@
 //! The decisions about transactional ids, under cases and under random histories.
 
+mod crashes;
+mod driven;
 mod histories;
 
 use std::collections::BTreeSet;
