@@ -1,8 +1,40 @@
-//! The client of Thalweg's log, and of any other that speaks the Kafka protocol: over TCP, or in process
-//! through whatever implements [`Connect`](thalweg_protocol::Connect).
+//! The client of Thalweg's log, and of any other that speaks the Kafka protocol: over TCP, or in process through
+//! whatever implements [`Connect`](thalweg_protocol::Connect).
 //!
-//! Everything begins with [`Client::connect`]; from it come [`Producer`], [`Consumer`] and [`Admin`]. An
-//! [`Error`] says by its [`kind`](Error::kind) what the caller must do.
+//! Everything begins with [`Client::connect`]; from it come [`Producer`], [`Consumer`] and [`Admin`]. An [`Error`]
+//! says by its [`kind`](Error::kind) what the caller must do.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use thalweg_client::{Client, ClientConfig, ConsumerConfig, NewTopic, OffsetReset, ProducerConfig, ProducerRecord};
+//!
+//! # async fn example() -> Result<(), thalweg_client::Error> {
+//! let client = Client::connect(ClientConfig::with_bootstrap("127.0.0.1:9092")).await?;
+//! client.admin().create_topic(NewTopic::new("flights", 4)).await?;
+//!
+//! let producer = client.producer(ProducerConfig::default())?;
+//! let delivery = producer.send(ProducerRecord::new("flights", "JFK to SFO").key("N14228")).await?;
+//! println!("at offset {:?}", delivery.await?.offset);
+//!
+//! let config = ConsumerConfig { offset_reset: OffsetReset::Earliest, ..ConsumerConfig::group("readers") };
+//! let mut consumer = client.consumer(config)?;
+//! consumer.subscribe(["flights"])?;
+//! loop {
+//!     for batches in consumer.poll(Duration::from_secs(1)).await?.batches {
+//!         for record in batches.into_records() {
+//!             println!("{:?}", record?.value);
+//!         }
+//!     }
+//!     consumer.commit().await?;
+//! }
+//! # }
+//! ```
+//!
+//! How the parts hang together: `Cluster` holds the metadata and hands out connections (`Pool`, `Node`) whose
+//! versions are negotiated. A producer's records fill batches in an `Accumulator` or an [`Appender`]; the one task
+//! `Sender` owns what waits and is in flight, and a `PartitionQueue` decides for each partition what goes next and
+//! under which sequence number. A consumer has no task of its own but for its heartbeats: `poll` drives fetches,
+//! searches for positions and the membership, and sends the next fetch before it returns what the last one brought.
 
 mod admin;
 mod backoff;

@@ -69,7 +69,8 @@ impl Consumer {
     fn begin_poll(&mut self) {
         let Some(membership) = &mut self.membership else { return self.auto_commit() };
         membership.polled();
-        if membership.phase != Phase::Revoking {
+        // An error may have come before the event that tells of a revocation: then it lasts until the poll after.
+        if membership.phase != Phase::Revoking || !self.rebalanced.is_empty() {
             return self.auto_commit();
         }
         let commit = match self.config.auto_commit_interval_ms {

@@ -103,6 +103,24 @@ pub async fn eager_members_give_up_everything_first(ground: &Ground) {
     assert_eq!(events[0].first(), Some(&RebalanceEvent::Revoked(all)));
 }
 
+pub async fn a_subscription_can_grow(ground: &Ground) {
+    let (topic, other) = (ground.topic(1).await, ground.topic(1).await);
+    let assignors: Vec<Arc<dyn Assignor>> = vec![Arc::new(Range)];
+    let config = member(&ground.name("group"));
+    let mut eager = ground.client.consumer_with(config, assignors).expect("the configuration is right");
+    eager.subscribe([topic.as_str()]).expect("it has a group");
+    settle(&mut [&mut eager], |members| shares(members, 1) == Some(vec![1])).await;
+    eager.subscribe([topic.as_str(), other.as_str()]).expect("it has a group");
+    assert_eq!(eager.subscription().len(), 2);
+    let polled = eager.poll(Duration::from_millis(20)).await.expect("the poll succeeds");
+    assert_eq!(polled.events, [RebalanceEvent::Revoked(vec![at(&topic, 0)])]);
+    assert_eq!(eager.assignment(), [at(&topic, 0)], "it is this member's until the next poll");
+    let offset = [(at(&topic, 0), CommittedOffset::new(Offset(0)))];
+    eager.commit_offsets(&offset).await.expect("it is still a member");
+    let events = settle(&mut [&mut eager], |members| shares(members, 2) == Some(vec![2])).await;
+    assert!(matches!(events[0].last(), Some(RebalanceEvent::Assigned(partitions)) if partitions.len() == 2));
+}
+
 pub async fn a_group_goes_on_where_it_committed(ground: &Ground) {
     let topic = ground.topic(1).await;
     let group = ground.name("group");

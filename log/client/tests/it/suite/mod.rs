@@ -176,7 +176,7 @@ macro_rules! suite {
                     a_newer_producer_fences_the_older, what_a_dead_producer_left_is_aborted,
                     many_transactions_follow_one_another;
                 groups: members_share_partitions_and_take_over, eager_members_give_up_everything_first,
-                    a_group_goes_on_where_it_committed, a_static_member_keeps_its_partitions,
+                    a_subscription_can_grow, a_group_goes_on_where_it_committed, a_static_member_keeps_its_partitions,
                     a_member_without_polls_is_lost;
             }
         }
