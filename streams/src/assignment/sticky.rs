@@ -17,8 +17,9 @@ pub(super) struct Candidate {
     pub(super) stored: BTreeSet<TaskId>,
 }
 
-/// Gives each task to one candidate; nobody gets more than one task more than another. A task stays where it
-/// ran if it can; else it goes to a thread of an instance that has its state; else to whom has the least.
+/// Gives each task to one candidate. Nobody gets more than one task more than another, in all and of each
+/// sub-topology. Within that, a task stays where it ran; else it goes to a thread of an instance that has
+/// its state; else to whoever has room.
 pub(super) fn assign(tasks: &[TaskId], candidates: &[Candidate]) -> BTreeMap<String, Vec<TaskId>> {
     let mut candidates: Vec<&Candidate> = candidates.iter().collect();
     candidates.sort_by(|a, b| (&a.process, &a.member).cmp(&(&b.process, &b.member)));
@@ -26,31 +27,12 @@ pub(super) fn assign(tasks: &[TaskId], candidates: &[Candidate]) -> BTreeMap<Str
     if candidates.is_empty() {
         return BTreeMap::new();
     }
-    let floor = tasks.len() / candidates.len();
-    let mut extra = tasks.len() % candidates.len();
-    let mut left: BTreeSet<TaskId> = tasks.iter().copied().collect();
-
-    for rule in [has_run, has_state] {
-        // The floor first, for everyone; then the extra ones: so that a move never starves another.
-        for limit in [floor, floor + 1] {
-            for (at, candidate) in candidates.iter().enumerate() {
-                let wanted: Vec<TaskId> =
-                    left.iter().copied().filter(|&task| rule(candidate, task)).collect();
-                for task in wanted {
-                    let is_extra = given[at].len() == floor;
-                    if given[at].len() >= limit || (is_extra && extra == 0) {
-                        break;
-                    }
-                    extra -= usize::from(is_extra);
-                    given[at].push(task);
-                    left.remove(&task);
-                }
-            }
-        }
+    let mut parts: BTreeMap<u32, BTreeSet<TaskId>> = BTreeMap::new();
+    for &task in tasks {
+        parts.entry(task.subtopology).or_default().insert(task);
     }
-    for task in left {
-        let least = (0..given.len()).min_by_key(|&at| (given[at].len(), at)).expect("there is a candidate");
-        given[least].push(task);
+    for part in parts.into_values() {
+        assign_part(part, &candidates, &mut given);
     }
     let named = candidates.iter().zip(given);
     named
@@ -59,6 +41,29 @@ pub(super) fn assign(tasks: &[TaskId], candidates: &[Candidate]) -> BTreeMap<Str
             (candidate.member.clone(), tasks)
         })
         .collect()
+}
+
+/// Shares out the tasks of one sub-topology.
+fn assign_part(mut left: BTreeSet<TaskId>, candidates: &[&Candidate], given: &mut [Vec<TaskId>]) {
+    let mut room = vec![left.len() / candidates.len(); candidates.len()];
+    // What does not divide goes to those who have least; of these, to those who ran most of it.
+    let mut order: Vec<usize> = (0..candidates.len()).collect();
+    let ran = |at: usize| left.iter().filter(|&&task| has_run(candidates[at], task)).count();
+    order.sort_by_key(|&at| (given[at].len(), std::cmp::Reverse(ran(at)), at));
+    for &at in &order[..left.len() % candidates.len()] {
+        room[at] += 1;
+    }
+    for rule in [has_run, has_state, |_: &Candidate, _| true] {
+        for (at, candidate) in candidates.iter().enumerate() {
+            let wanted: Vec<TaskId> =
+                left.iter().copied().filter(|&task| rule(candidate, task)).take(room[at]).collect();
+            room[at] -= wanted.len();
+            for task in wanted {
+                left.remove(&task);
+                given[at].push(task);
+            }
+        }
+    }
 }
 
 fn has_run(candidate: &Candidate, task: TaskId) -> bool {
@@ -102,7 +107,7 @@ mod tests {
     fn tasks_stay_or_go_to_their_state() {
         for (members, expected) in [
             (vec![candidate("a", 0, &[], &[])], "a0:0,1,2,3"),
-            (vec![candidate("a", 0, &[], &[]), candidate("a", 1, &[], &[])], "a0:0,2 a1:1,3"),
+            (vec![candidate("a", 0, &[], &[]), candidate("a", 1, &[], &[])], "a0:0,1 a1:2,3"),
             (vec![candidate("a", 0, &[1, 2], &[]), candidate("b", 0, &[0, 3], &[])], "a0:1,2 b0:0,3"),
             (vec![candidate("a", 0, &[0, 1, 2, 3], &[]), candidate("b", 0, &[], &[])], "a0:0,1 b0:2,3"),
             (vec![candidate("a", 0, &[], &[]), candidate("b", 0, &[], &[0, 1, 2])], "a0:2,3 b0:0,1"),
@@ -124,7 +129,9 @@ mod tests {
     fn every_task_is_given_once_and_nobody_has_two_more_than_another() {
         let mut random = fastrand::Rng::with_seed(5);
         for _ in 0..500 {
-            let tasks = tasks(0..random.i32(0..20));
+            let mut tasks = tasks(0..random.i32(0..20));
+            let second = (0..random.i32(0..20)).map(|partition| TaskId { subtopology: 1, partition });
+            tasks.extend(second);
             let members = random.u32(1..6);
             let mut some = |_| -> Vec<i32> { (0..20).filter(|_| random.u8(..) < 60).collect() };
             let candidates: Vec<_> = (0..members)
@@ -134,8 +141,11 @@ mod tests {
             let mut all: Vec<TaskId> = assigned.values().flatten().copied().collect();
             all.sort();
             assert_eq!(all, tasks);
-            let counts = || assigned.values().map(Vec::len);
-            assert!(counts().max() <= counts().min().map(|least| least + 1), "{assigned:?}");
+            for part in [None, Some(0), Some(1)] {
+                let is_in = |task: &&TaskId| part.is_none_or(|part| task.subtopology == part);
+                let counts = || assigned.values().map(|tasks| tasks.iter().filter(is_in).count());
+                assert!(counts().max() <= counts().min().map(|least| least + 1), "{assigned:?}");
+            }
             let again: Vec<_> = candidates
                 .iter()
                 .map(|candidate| Candidate {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_client::{Isolation, OffsetSpec};
+use thalweg_client::{Isolation, ListedOffset, OffsetSpec};
 use thalweg_protocol::TopicPartition;
 
 use super::events::Event;
@@ -13,6 +13,9 @@ use super::shared::Shared;
 
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// After which time a transaction counts as one that stays open.
+const OPEN_TRANSACTION: Duration = Duration::from_millis(500);
 
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -58,13 +61,42 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
+/// The ends before which everything has to be processed. The markers of a transaction follow its commit a
+/// moment later, so what is written but not yet stable is waited for; only not for long, because a
+/// transaction may stay open.
 async fn ask(
     shared: &Shared,
     partitions: &[TopicPartition],
 ) -> Result<BTreeMap<TopicPartition, i64>, thalweg_client::Error> {
+    let began = shared.now();
+    let written = ends(shared, partitions, Isolation::ReadUncommitted).await?;
+    loop {
+        let stable = ends(shared, partitions, Isolation::ReadCommitted).await?;
+        let is_stable = |(partition, end): (&TopicPartition, &i64)| {
+            stable.get(partition).is_some_and(|stable| stable >= end)
+        };
+        if written.iter().all(is_stable) {
+            return Ok(written);
+        }
+        if shared.now() - began > OPEN_TRANSACTION || shared.is_closing() {
+            let before = |(partition, end): (TopicPartition, i64)| {
+                let stable = stable.get(&partition).copied().unwrap_or(end);
+                (partition, end.min(stable))
+            };
+            return Ok(written.into_iter().map(before).collect());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn ends(
+    shared: &Shared,
+    partitions: &[TopicPartition],
+    isolation: Isolation,
+) -> Result<BTreeMap<TopicPartition, i64>, thalweg_client::Error> {
     let wanted: Vec<_> = partitions.iter().map(|partition| (partition.clone(), OffsetSpec::Latest)).collect();
-    let listed = shared.client.admin().list_offsets(&wanted, Isolation::ReadCommitted).await?;
-    let known = |(partition, listed): (_, thalweg_client::ListedOffset)| Some((partition, listed.offset?.0));
+    let listed = shared.client.admin().list_offsets(&wanted, isolation).await?;
+    let known = |(partition, listed): (_, ListedOffset)| Some((partition, listed.offset?.0));
     Ok(listed.into_iter().filter_map(known).collect())
 }
 

@@ -1,6 +1,8 @@
 //! The streams crate from outside.
 
+mod cluster;
 mod dsl;
 mod exactly_once;
 mod own_program;
+mod runtime;
 mod windows;

@@ -1,0 +1,258 @@
+//! The runtime against a broker in this process.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use thalweg_client::{ProducerConfig, ProducerRecord};
+use thalweg_streams::{
+    BigEndian, Emit, Error, Event, Grouped, Guarantee, Json, Materialized, Streams, StreamsBuilder,
+    StreamsConfig, Text, Topology,
+};
+
+use crate::cluster::{Cluster, wait_for, wait_until};
+
+/// Counts by value, through a repartition topic.
+fn counting(emit: Emit) -> Topology {
+    let builder = StreamsBuilder::new();
+    builder
+        .stream::<String, String>("in", Text, Text)
+        .group_by(Grouped::new("by-value", Text, Text), |record| record.value.clone())
+        .count(Materialized::new("counts").emit(emit))
+        .to_stream()
+        .to("out", Text, BigEndian);
+    builder.build().expect("valid")
+}
+
+fn config(cluster: &Cluster, instance: &str) -> StreamsConfig {
+    let mut config = StreamsConfig::new("app", cluster.directory.path().join(instance));
+    config.session_timeout_ms = 6_000;
+    config
+}
+
+fn start(cluster: &Cluster, emit: Emit, config: StreamsConfig) -> Streams {
+    Streams::start(counting(emit), config, cluster.client_config()).expect("started")
+}
+
+fn produce(cluster: &Cluster, from: usize, to: usize) {
+    let records: Vec<(String, String)> =
+        (from..to).map(|at| (format!("key {at}"), format!("value {}", at % 5))).collect();
+    let records = records.iter().zip(from as i64..);
+    cluster.produce("in", records.map(|((key, value), at)| (key.as_str(), value.as_str(), at)));
+}
+
+/// Each value's counts are exactly 1, 2, …, n.
+fn assert_each_counted_once(cluster: &Cluster, records: usize) {
+    let numbers = cluster.numbers("out");
+    let expected: BTreeMap<String, Vec<i64>> = (0..5.min(records))
+        .map(|value| (format!("value {value}"), (1..=((records - value).div_ceil(5)) as i64).collect()))
+        .collect();
+    assert_eq!(numbers, expected);
+}
+
+/// Deletes the tasks' state; the instance keeps its id, and so its place in the group.
+fn lose_state(config: &StreamsConfig) {
+    let directory = config.state_dir.join(&config.application_id);
+    for entry in std::fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).expect("deleted");
+        }
+    }
+}
+
+fn counted(streams: &Streams, records: usize) -> bool {
+    let mut sum = 0;
+    let view = streams.store("counts");
+    let visited = view.for_each(|_, _, count| {
+        sum += count.try_into().map_or(0, i64::from_be_bytes);
+    });
+    visited.expect("readable");
+    sum == records as i64
+}
+
+#[test]
+fn history_then_live_then_a_restart() {
+    let cluster = Cluster::start(&[("in", 4), ("out", 1)]);
+    produce(&cluster, 0, 3000);
+    let mut settings = config(&cluster, "a");
+    settings.threads = 2;
+    let streams = start(&cluster, Emit::PerRecord, settings.clone());
+    wait_for(&streams, "live", |event| matches!(event, Event::Live));
+    assert_each_counted_once(&cluster, 3000);
+    assert!(counted(&streams, 3000));
+    produce(&cluster, 3000, 4000);
+    wait_until("the new records are counted", || counted(&streams, 4000));
+    streams.close().expect("an orderly end");
+
+    produce(&cluster, 4000, 4500);
+    let streams = start(&cluster, Emit::PerRecord, settings);
+    let mut restored = false;
+    wait_for(&streams, "live", |event| {
+        restored |= matches!(event, Event::Restoring { .. } | Event::StateDropped { .. });
+        matches!(event, Event::Live)
+    });
+    assert!(!restored, "the state was all there");
+    assert!(counted(&streams, 4500));
+    streams.close().expect("an orderly end");
+    assert_each_counted_once(&cluster, 4500);
+}
+
+#[test]
+fn lost_state_is_restored_from_the_changelog() {
+    for guarantee in [Guarantee::ExactlyOnce, Guarantee::AtLeastOnce] {
+        let cluster = Cluster::start(&[("in", 3), ("out", 1)]);
+        produce(&cluster, 0, 1000);
+        for (start_number, records) in [(1, 1000), (2, 2000)] {
+            let mut settings = config(&cluster, "a");
+            lose_state(&settings);
+            settings.guarantee = guarantee;
+            let streams = start(&cluster, Emit::PerRecord, settings);
+            let mut restored = 0;
+            wait_for(&streams, "live", |event| {
+                if let Event::Restoring { done, total, .. } = event {
+                    restored += i64::from(done == total) * total;
+                }
+                matches!(event, Event::Live)
+            });
+            assert_eq!(restored > 0, start_number == 2);
+            assert!(counted(&streams, records));
+            streams.close().expect("an orderly end");
+            produce(&cluster, records, records + 1000);
+        }
+        assert_each_counted_once(&cluster, 2000);
+    }
+}
+
+#[test]
+fn live_is_said_once_and_never_early_while_records_arrive() {
+    let cluster = Cluster::start(&[("in", 2), ("out", 1)]);
+    produce(&cluster, 0, 20_000);
+    let acknowledged = AtomicU64::new(20_000);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let produced = scope.spawn(|| append_in_transactions(&cluster, &acknowledged, &stop));
+        let streams = start(&cluster, Emit::PerRecord, config(&cluster, "a"));
+        let mut before = acknowledged.load(Ordering::SeqCst);
+        let mut lives = 0;
+        let mut at_live = (0, 0);
+        let streams_events = streams.events();
+        while lives == 0 || streams.committed().records_in < at_live.1 * 2 + 2000 {
+            // What was acknowledged two seconds ago must be in what is processed when live is said.
+            let now = acknowledged.load(Ordering::SeqCst);
+            if let Ok(event) = streams_events.recv_timeout(Duration::from_millis(2000)) {
+                if let Event::Failed { reason } = &event {
+                    panic!("{reason}");
+                }
+                if matches!(event, Event::Live) {
+                    lives += 1;
+                    at_live = (before, streams.committed().records_in);
+                }
+            }
+            before = if lives == 0 { before.max(20_000) } else { now };
+        }
+        stop.store(true, Ordering::SeqCst);
+        let records = produced.join().expect("produced") as usize;
+        wait_until("all records are counted", || counted(&streams, records));
+        while let Ok(event) = streams_events.try_recv() {
+            lives += usize::from(matches!(event, Event::Live));
+        }
+        streams.close().expect("an orderly end");
+        assert_eq!(lives, 1, "live is said once");
+        // Each record is taken twice: from the input and from the repartition topic.
+        assert!(at_live.1 >= 2 * at_live.0, "live with {} of 2 · {} processed", at_live.1, at_live.0);
+        assert_each_counted_once(&cluster, records);
+    });
+}
+
+/// Appends records in transactions, every third of which is aborted, until `stop`; returns how many there
+/// are then.
+fn append_in_transactions(cluster: &Cluster, acknowledged: &AtomicU64, stop: &AtomicBool) -> u64 {
+    let producer = cluster.producer(ProducerConfig::transactional("appender"));
+    cluster.block_on(async {
+        producer.init_transactions().await.expect("initialised");
+        let mut next = acknowledged.load(Ordering::SeqCst);
+        for transaction in 0.. {
+            if stop.load(Ordering::SeqCst) {
+                break;
+            }
+            producer.begin_transaction().expect("begun");
+            for at in next..next + 20 {
+                let record = ProducerRecord::new("in", format!("value {}", at % 5)).key(format!("key {at}"));
+                producer.send(record.timestamp(at as i64)).await.expect("sent");
+                if at % 7 == 0 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            }
+            if transaction % 3 == 2 {
+                producer.flush().await.expect("written");
+                producer.abort_transaction().await.expect("aborted");
+            } else {
+                producer.commit_transaction().await.expect("committed");
+                next += 20;
+                acknowledged.store(next, Ordering::SeqCst);
+            }
+        }
+        next
+    })
+}
+
+#[test]
+fn tasks_move_between_instances_without_loss_or_repetition() {
+    let cluster = Cluster::start(&[("in", 4), ("out", 1)]);
+    produce(&cluster, 0, 1000);
+    let first = start(&cluster, Emit::PerRecord, config(&cluster, "a"));
+    wait_for(&first, "live", |event| matches!(event, Event::Live));
+    let second = start(&cluster, Emit::PerRecord, config(&cluster, "b"));
+    wait_until("the second instance runs tasks", || second.store("counts").tasks().count() > 0);
+    wait_until("the first instance runs tasks", || first.store("counts").tasks().count() > 0);
+    produce(&cluster, 1000, 2000);
+    let both = || {
+        let mut sum = 0;
+        for streams in [&first, &second] {
+            let add = |_: &[u8], _: i64, count: &[u8]| sum += count.try_into().map_or(0, i64::from_be_bytes);
+            streams.store("counts").for_each(add).expect("readable");
+        }
+        sum
+    };
+    wait_until("all records are counted", || both() == 2000);
+    second.close().expect("an orderly end");
+    produce(&cluster, 2000, 3000);
+    wait_until("the first instance has counted all", || counted(&first, 3000));
+    first.close().expect("an orderly end");
+    assert_each_counted_once(&cluster, 3000);
+}
+
+#[test]
+fn dead_letters_go_to_their_topic() {
+    let cluster = Cluster::start(&[("in", 2), ("out", 1)]);
+    let builder = StreamsBuilder::new();
+    builder.stream::<String, i64>("in", Text, Json).to("out", Text, BigEndian);
+    let topology = builder.build().expect("valid");
+    cluster.produce("in", [("a", "1", 0), ("b", "not a number", 1), ("c", "3", 2)]);
+    let streams = Streams::start(topology, config(&cluster, "a"), cluster.client_config()).expect("started");
+    wait_for(&streams, "live", |event| matches!(event, Event::Live));
+    let committed = streams.committed();
+    assert_eq!((committed.records_in, committed.records_out, committed.dead_letters), (3, 2, 1));
+    streams.close().expect("an orderly end");
+    assert_eq!(cluster.numbers("out"), BTreeMap::from([("a".into(), vec![1]), ("c".into(), vec![3])]));
+    let dead = cluster.read("app-dead-letter");
+    assert_eq!(dead.len(), 1);
+    assert_eq!(dead[0].value.as_deref(), Some(&b"not a number"[..]));
+}
+
+#[test]
+fn what_cannot_start_says_why() {
+    let cluster = Cluster::start(&[("inn", 1), ("out", 1)]);
+    let started = Streams::start(counting(Emit::PerCommit), config(&cluster, "a"), cluster.client_config());
+    match started {
+        Err(Error::UnknownTopic { topic, similar }) => {
+            assert_eq!((topic.as_str(), similar.as_deref()), ("in", Some("inn")));
+        }
+        other => panic!("{:?}", other.err()),
+    }
+    let mut wrong = config(&cluster, "a");
+    wrong.application_id = "a/b".into();
+    let started = Streams::start(counting(Emit::PerCommit), wrong, cluster.client_config());
+    assert!(matches!(started, Err(Error::Config { field: "application_id", .. })));
+}
