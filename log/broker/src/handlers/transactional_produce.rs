@@ -20,9 +20,32 @@ use crate::transaction::{Producer, TransactionCoordinator, TransactionShard, Tra
 /// The version from which the broker adds partitions to transactions by itself (KIP-890, part 2).
 const FIRST_VERSION_THAT_ADDS: i16 = 12;
 
+/// The version from which producers know TRANSACTION_ABORTABLE.
+const FIRST_VERSION_WITH_ABORTABLE: i16 = 11;
+
+/// How often a verification is begun anew because the end of the transaction before came in between. There is
+/// one such end, so the second time is the last unless the transaction itself is aborted again and again.
+const ATTEMPTS: usize = 3;
+
 /// The partitions whose transaction has to be verified before a batch is appended.
 pub(super) struct Unverified {
-    partitions: Vec<(TopicPartition, BatchHeader, VerificationGuard)>,
+    partitions: Vec<UnverifiedPartition>,
+}
+
+struct UnverifiedPartition {
+    leader: Arc<Partition>,
+    producer: Producer,
+    guard: VerificationGuard,
+}
+
+impl UnverifiedPartition {
+    /// Takes a new guard; says whether the old one has been void. Where the transaction has been opened by
+    /// another request meanwhile the guard does not matter any more.
+    fn renew(&mut self) -> bool {
+        let guard = self.leader.begin_verification(self.producer.id, self.producer.epoch);
+        let guard = guard.unwrap_or(self.guard);
+        std::mem::replace(&mut self.guard, guard) != guard
+    }
 }
 
 /// The outcome for each partition that had to be verified.
@@ -70,7 +93,7 @@ fn unverified_partition(
     context: &RequestContext,
     topic: &TopicProduceData,
     data: &PartitionProduceData,
-) -> Option<(TopicPartition, BatchHeader, VerificationGuard)> {
+) -> Option<UnverifiedPartition> {
     let header = match data.records.as_ref()? {
         Records::Bytes(bytes) => BatchHeader::parse(bytes).ok()?,
         Records::Slice(slice) => BatchHeader::parse(&slice.read().ok()?).ok()?,
@@ -85,49 +108,78 @@ fn unverified_partition(
     };
     let held = held.ok()?;
     let leader = held.partition(data.index)?;
-    let guard = leader.begin_verification(header.producer_id, header.producer_epoch)?;
-    Some((leader.id().clone(), header, guard))
+    let producer = Producer { id: header.producer_id, epoch: header.producer_epoch };
+    let guard = leader.begin_verification(producer.id, producer.epoch)?;
+    Some(UnverifiedPartition { leader: Arc::clone(leader), producer, guard })
 }
 
 /// Asks the transaction's coordinator about the partitions in `unverified`.
+///
+/// The coordinator lets a transaction begin only when the markers of the one before are written, and those void
+/// the guards: they cannot be told from an end of this transaction. So the guards are renewed after the answer,
+/// and where one had been void the coordinator is asked again, under the new one.
 pub(super) async fn verify(
     context: &RequestContext,
     transactional_id: ByteString,
-    unverified: Unverified,
+    mut unverified: Unverified,
 ) -> Verified {
-    let adds = context.version >= FIRST_VERSION_THAT_ADDS;
-    let Some((_, header, _)) = unverified.partitions.first() else { return Verified::default() };
-    let producer = Producer { id: header.producer_id, epoch: header.producer_epoch };
-    let transactions = &context.core.transactions;
-    let asked: Result<Option<Arc<TransactionShard>>, ErrorCode> = if adds {
-        let partitions = unverified.partitions.iter().map(|(partition, ..)| partition.clone()).collect();
-        let (id, version) = (super::own(&transactional_id), TransactionVersion::EpochBump);
-        transactions.add_partitions(&id, producer, &partitions, version).await.map(|()| None)
-    } else {
-        transactions.shard(&transactional_id).await.map(Some)
-    };
-    let outcomes = unverified.partitions.into_iter().map(|(partition, header, guard)| {
-        let outcome = match &asked {
-            _ if (header.producer_id, header.producer_epoch) != (producer.id, producer.epoch) => {
-                Err(ErrorCode::InvalidProducerIdMapping)
-            }
-            Ok(Some(shard)) => TransactionCoordinator::verify(shard, &transactional_id, producer, &partition),
-            Ok(None) => Ok(()),
-            Err(code) => Err(*code),
-        };
-        (partition, outcome.map(|()| guard).map_err(|code| refusal(code, adds)))
+    let mut outcomes = Vec::new();
+    for _ in 0..ATTEMPTS {
+        outcomes = ask_coordinator(context, &transactional_id, &unverified.partitions).await;
+        let renewed = unverified.partitions.iter_mut().map(UnverifiedPartition::renew);
+        if renewed.filter(|&was_void| was_void).count() == 0 {
+            break;
+        }
+    }
+    let partitions = unverified.partitions.into_iter().zip(outcomes);
+    let outcomes = partitions.map(|(partition, outcome)| {
+        let outcome = outcome.map(|()| partition.guard).map_err(|code| refusal(code, context.version));
+        (partition.leader.id().clone(), outcome)
     });
     Verified { outcomes: outcomes.collect(), adds }
 }
 
+/// What the coordinator says about each of the partitions.
+async fn ask_coordinator(
+    context: &RequestContext,
+    transactional_id: &ByteString,
+    partitions: &[UnverifiedPartition],
+) -> Vec<Result<(), ErrorCode>> {
+    let Some(UnverifiedPartition { producer, .. }) = partitions.first() else { return Vec::new() };
+    let producer = *producer;
+    let transactions = &context.core.transactions;
+    let asked: Result<Option<Arc<TransactionShard>>, ErrorCode> =
+        if context.version >= FIRST_VERSION_THAT_ADDS {
+            let ids = partitions.iter().map(|partition| partition.leader.id().clone()).collect();
+            let (id, version) = (super::own(transactional_id), TransactionVersion::EpochBump);
+            transactions.add_partitions(&id, producer, &ids, version).await.map(|()| None)
+        } else {
+            transactions.shard(transactional_id).await.map(Some)
+        };
+    let outcomes = partitions.iter().map(|partition| match &asked {
+        _ if partition.producer != producer => Err(ErrorCode::InvalidProducerIdMapping),
+        Ok(Some(shard)) => {
+            TransactionCoordinator::verify(shard, transactional_id, producer, partition.leader.id())
+        }
+        Ok(None) => Ok(()),
+        Err(code) => Err(*code),
+    });
+    outcomes.collect()
+}
+
 /// How a coordinator's refusal reads in a Produce response: errors that producers only know from coordinators
 /// become ones that they retry or give up on in the same way.
-fn refusal(code: ErrorCode, adds: bool) -> Refusal {
+fn refusal(code: ErrorCode, version: i16) -> Refusal {
     let translated = match code {
         ErrorCode::CoordinatorLoadInProgress
         | ErrorCode::CoordinatorNotAvailable
         | ErrorCode::NotCoordinator => ErrorCode::NotEnoughReplicas,
-        ErrorCode::ConcurrentTransactions if !adds => ErrorCode::NotEnoughReplicas,
+        ErrorCode::ConcurrentTransactions if version < FIRST_VERSION_THAT_ADDS => {
+            ErrorCode::NotEnoughReplicas
+        }
+        ErrorCode::TransactionAbortable if version < FIRST_VERSION_WITH_ABORTABLE => {
+            ErrorCode::InvalidTxnState
+        }
         ErrorCode::ProducerFenced => ErrorCode::InvalidProducerEpoch,
         other => other,
     };

@@ -15,4 +15,5 @@ mod offsets;
 mod producing;
 mod restarting;
 mod topics;
+mod transactions;
 mod versions;
