@@ -50,7 +50,8 @@ pub struct LogConfig {
     pub index_interval_bytes: u32,
     /// The size in bytes at which a segment's offset or time index is full and the segment is rolled. 10 MiB.
     pub segment_index_bytes: u32,
-    /// A segment is deleted when its newest record is older than this many ms; −1 keeps it. 7 days.
+    /// A segment is deleted when its newest record is older than this many ms; −1 keeps it, as does a segment none
+    /// of whose records has a timestamp. 7 days.
     pub retention_ms: i64,
     /// Oldest segments are deleted while the rest holds at least this many bytes; −1 keeps all.
     pub retention_bytes: i64,

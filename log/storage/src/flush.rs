@@ -175,7 +175,9 @@ impl RoundQueue {
                 state.telling_is_due = false;
                 return Job::Tell(std::mem::take(&mut state.untold));
             }
-            if self.wake.wait_for(&mut state, IDLE).timed_out() && state.next.is_empty() {
+            if state.untold.is_empty() && state.postponed.is_empty() {
+                self.wake.wait(&mut state);
+            } else if self.wake.wait_for(&mut state, IDLE).timed_out() && state.next.is_empty() {
                 state.telling_is_due = self.checkpoint.is_some() && !state.untold.is_empty();
                 let postponed = std::mem::take(&mut state.postponed);
                 state.next.extend(postponed);

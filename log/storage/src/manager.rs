@@ -122,7 +122,10 @@ impl LogManager {
         if self.log(partition).is_some() || changes.offline.contains_key(partition) {
             return Err(Error::LogExists { partition: partition.clone() });
         }
-        // What an earlier attempt that failed has left.
+        // An earlier attempt that failed may have left something. Batches it has not.
+        if has_batches(&path, environment)? {
+            return Err(Error::LogExists { partition: partition.clone() });
+        }
         remove_tree(&path, environment)?;
         // A line of an earlier log of this name must not be taken for this one's.
         self.checkpoint
@@ -357,8 +360,17 @@ fn is_half_made(directory: &Path, environment: &Environment) -> Result<bool, Err
     if read_topic_id(directory, environment).is_ok_and(|id| id.is_some()) {
         return Ok(false);
     }
-    let is_segment = |name: &str| matches!(parse_file_name(name), Some((_, FileKind::Log)));
-    Ok(!environment.list(directory)?.iter().any(|entry| is_segment(&entry.name)))
+    Ok(!has_batches(directory, environment)?)
+}
+
+/// Whether the directory exists and a file of batches in it is not empty.
+fn has_batches(directory: &Path, environment: &Environment) -> Result<bool, Error> {
+    let entries = match environment.list(directory) {
+        Err(error) if error.is_not_found() => return Ok(false),
+        other => other?,
+    };
+    let is_log = |name: &str| matches!(parse_file_name(name), Some((_, FileKind::Log)));
+    Ok(entries.iter().any(|entry| entry.len > 0 && is_log(&entry.name)))
 }
 
 /// Whether the last stop was an orderly one; the marker is gone, lastingly, when this returns.

@@ -196,6 +196,16 @@ mod tests {
             is_clean: false,
         };
         let line = line_of(&partition, &standing);
+        // The example in docs/formats/checkpoints.md.
+        let example = TopicPartition::new("flights", 3);
+        let in_docs = Standing { log_start: Offset(0), high_watermark: Offset(4711), ..standing };
+        let docs = include_str!("../../../docs/formats/checkpoints.md");
+        assert!(docs.contains(&line_of(&example, &in_docs)), "{}", line_of(&example, &in_docs));
+        assert!(
+            docs.contains(&with_checksum("thalweg synced-to 1")),
+            "{}",
+            with_checksum("thalweg synced-to 1")
+        );
         let Some(Line::Log(found, read)) = parse(line.as_bytes()) else { panic!("not read: {line:?}") };
         assert_eq!((found, read), (partition, standing));
         for cut in 0..line.len() {

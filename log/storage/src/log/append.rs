@@ -97,8 +97,8 @@ impl Log {
     /// Appends batches as a follower, exactly as the leader has them. A cut batch at the end is left out.
     ///
     /// # Errors
-    /// [`Error::UnexpectedOffset`] when the first batch does not begin at the log's end; invalid batches; I/O
-    /// errors.
+    /// [`Error::UnexpectedOffset`] when a batch lies before the log's end; invalid batches; I/O errors. Some of the
+    /// batches may have been appended when the disk ran full: the log end offset tells.
     pub fn append_as_follower(&self, batches: &Bytes) -> Result<FollowerAppendInfo, Error> {
         self.check_usable()?;
         let config = self.config();
@@ -106,23 +106,38 @@ impl Log {
         let now_ms = self.environment.clock.now_ms();
         let mut writer = self.lock_writer()?;
         self.check_continuity(&writer, &headers)?;
-        // Batches that go into the same segment are written at once.
-        let mut rest = &headers[..];
+        let before = self.log_end_offset();
+        let result = self.write_followed(&mut writer, &headers, batches, &config, now_ms);
+        let log_end_offset = self.log_end_offset();
+        drop(writer);
+        // Some of it may be there although the rest is not.
+        if log_end_offset > before {
+            self.appended(&config);
+        }
+        result.map(|()| FollowerAppendInfo { bytes, batches: headers.len(), log_end_offset })
+    }
+
+    /// Writes batches of a leader; those that go into the same segment at once.
+    fn write_followed(
+        &self,
+        writer: &mut Writer,
+        headers: &[BatchHeader],
+        batches: &[u8],
+        config: &LogConfig,
+        now_ms: i64,
+    ) -> Result<(), Error> {
+        let mut rest = headers;
         let mut from = 0;
         while let Some(first) = rest.first() {
-            self.roll_if_needed(&mut writer, first, &config)?;
-            let (count, size) = self.fitting(rest, &config);
+            self.roll_if_needed(writer, first, config)?;
+            let (count, size) = self.fitting(rest, config);
             let (run, after) = rest.split_at(count);
-            let run_bytes = &batches[from..from + size];
-            self.write_run(&mut writer, run, &mut [IoSlice::new(run_bytes)], run_bytes, &config, now_ms)?;
+            let bytes = &batches[from..from + size];
+            self.write_run(writer, run, &mut [IoSlice::new(bytes)], bytes, config, now_ms)?;
             rest = after;
             from += size;
         }
-        drop(writer);
-        if !headers.is_empty() {
-            self.appended(&config);
-        }
-        Ok(FollowerAppendInfo { bytes, batches: headers.len(), log_end_offset: self.log_end_offset() })
+        Ok(())
     }
 
     /// Gives a batch its offsets and epoch and writes it. Its bytes may be shared with the producer that waits

@@ -43,6 +43,28 @@ fn logs_are_made_found_and_deleted() {
 }
 
 #[test]
+fn batches_of_unknown_origin_are_not_overwritten() {
+    let world = World::new();
+    let manager = world.manager(&small());
+    // Left by a creation that failed, and put there by somebody.
+    fs::create_dir(world.path("a-0")).expect("made");
+    fs::create_dir(world.path("b-0")).expect("made");
+    fs::write(world.path("b-0/00000000000000000000.log"), b"batches").expect("written");
+    let mut world = world;
+    drop(manager);
+    world.crash(Crash::Kept);
+    let manager = world.manager(&small());
+    fs::create_dir(world.path("c-0")).expect("made");
+    fs::write(world.path("c-0/00000000000000000000.log"), b"batches").expect("written");
+    manager.create(&partition("a", 0), TOPIC_ID, small()).expect("made");
+    for topic in ["b", "c"] {
+        let error = manager.create(&partition(topic, 0), TOPIC_ID, small()).expect_err("there");
+        assert!(matches!(error, Error::LogExists { .. }), "{error}");
+    }
+    assert_eq!(fs::read(world.path("c-0/00000000000000000000.log")).expect("read"), b"batches");
+}
+
+#[test]
 fn deleted_logs_are_removed_later() {
     let world = World::new();
     let manager = world.manager(&small());

@@ -10,6 +10,12 @@ use self::day::work;
 use self::promises::Promises;
 use crate::harness::World;
 
+/// In how many ways unsynced writes are torn apart at each crash point; more in a soak.
+fn torn_seeds() -> u64 {
+    let asked = std::env::var("THALWEG_TORN_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    asked.unwrap_or(2)
+}
+
 /// Works until the crash at operation `n`, or to the end. Returns what was promised and all operations.
 fn work_until(world: &World, n: Option<usize>) -> (Promises, Vec<Performed>) {
     if let Some(n) = n {
@@ -44,7 +50,8 @@ fn no_crash_takes_back_a_promise() {
         assert!(operations.iter().any(|operation| operation.kind == kind), "no {kind:?} in the day");
     }
     for (n, operation) in operations.iter().enumerate() {
-        for crash in [Crash::Kept, Crash::Dropped, Crash::Torn(n as u64)] {
+        let torn = (0..torn_seeds()).map(|seed| Crash::Torn(1_000_000 * seed + n as u64));
+        for crash in [Crash::Kept, Crash::Dropped].into_iter().chain(torn) {
             let mut world = World::new();
             let (mut promises, _) = work_until(&world, Some(n));
             world.crash(crash);

@@ -151,7 +151,9 @@ impl Day<'_, '_> {
         let b = self.log("b");
         let committed = b.log_end_offset();
         for n in 0..7 {
-            self.append("b", Make::values(&[&format!("never committed {n}"), "nor this"]))?;
+            let make = Make::values(&[&format!("never committed {n}"), "nor this"]);
+            // Of this producer nothing may be remembered.
+            self.append("b", if n > 2 { make.by(5, 0, 2 * n - 6) } else { make })?;
         }
         b.sync()?;
         self.append("b", Make::values(&["not even synced"]))?;
@@ -161,7 +163,9 @@ impl Day<'_, '_> {
         b.truncate_to(to)?;
         self.promises.of("b").truncated(committed.plus(4));
         self.append("b", Make::values(&["another history"]))?;
-        self.append("b", Make::values(&["of which", "nothing", "was known"]))?;
+        for _ in 0..6 {
+            self.append("b", Make::values(&["of which", "nothing", "was known"]))?;
+        }
         self.round()
     }
 

@@ -7,7 +7,7 @@ use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Scratch};
 use thalweg_storage::{AbortedTransaction, AppendOrigin, Log, ReadBound, TimeQuery, TransactionResult};
 
 use super::day::config;
-use crate::harness::{World, partition};
+use crate::harness::{Make, World, partition};
 
 /// What was promised of each topic.
 #[derive(Debug, Default)]
@@ -27,6 +27,9 @@ pub struct Promise {
     /// The log start offset lies between these.
     pub start_done: Offset,
     pub start_attempted: Offset,
+    /// Whether a batch of producer 5 was ever appended, and whether one was found.
+    had_producer_5: bool,
+    has_producer_5: bool,
     /// The batches that may stand at an offset: one, but for those that a truncation may or may not have removed.
     batches: BTreeMap<Offset, Vec<Expected>>,
 }
@@ -73,7 +76,9 @@ impl Promises {
 
     /// An append begins: from now on this batch may be found at `at`.
     pub fn attempt(&mut self, topic: &str, at: Offset, epoch: LeaderEpoch, batch: &RecordBatch) {
-        self.of(topic).expect(at, Expected::Batch(batch.clone().at(at, epoch)));
+        let promise = self.of(topic);
+        promise.had_producer_5 |= batch.header().producer_id == ProducerId(5);
+        promise.expect(at, Expected::Batch(batch.clone().at(at, epoch)));
     }
 
     pub fn attempt_marker(&mut self, topic: &str, at: Offset, producer: i64, result: TransactionResult) {
@@ -150,14 +155,26 @@ impl Promise {
             found.push(batch);
         }
         ensure!(next == end, "the last batch ends at {next}, not at {end}");
+        self.has_producer_5 = found.iter().any(|batch| batch.header().producer_id == ProducerId(5));
         Ok(found)
     }
 
     /// Appends, syncs, and so promises more.
     fn go_on(&mut self, log: &Log) -> Result<(), thalweg_storage::Error> {
         let epoch = LeaderEpoch(log.latest_epoch().map_or(0, |epoch| epoch.0) + 1);
-        let batch = crate::harness::Make::values(&["after the crash"]).batch();
         let at = log.log_end_offset();
+        if self.had_producer_5 && !self.has_producer_5 {
+            // Unless what became of the batches is not what is remembered, any sequence of it is the first.
+            let batch = Make::values(&["unknown"]).by(5, 0, 777).batch();
+            log.append_as_leader(&batch, epoch, AppendOrigin::Client { guard: None })?;
+            log.truncate_to(at)?;
+        }
+        // As long as the batch that was lost here, so that what followed that one would fit again.
+        let lost = self.batches.get(&at).and_then(|variants| match variants.last() {
+            Some(Expected::Batch(batch)) if !batch.header().is_idempotent() => Some(batch.clone()),
+            _ => None,
+        });
+        let batch = lost.unwrap_or_else(|| Make::values(&["after the crash"]).batch());
         // Nothing that was there before may come back after this offset.
         self.batches.split_off(&at);
         self.expect(at, Expected::Batch(batch.clone().at(at, epoch)));
@@ -238,7 +255,7 @@ fn check_producer(log: &Log, batches: &[RecordBatch]) -> Result<(), String> {
         "a retry of {:?} is answered with {info:?}",
         last.header()
     );
-    let gap = crate::harness::Make::values(&["gap"]).by(1, 0, last.header().last_sequence() + 2).batch();
+    let gap = Make::values(&["gap"]).by(1, 0, last.header().last_sequence() + 2).batch();
     ensure!(log.append_as_leader(&gap, epoch, origin).is_err(), "a gap in the sequence is not noticed");
     Ok(())
 }
