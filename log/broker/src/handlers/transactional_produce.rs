@@ -136,6 +136,7 @@ pub(super) async fn verify(
         let outcome = outcome.map(|()| partition.guard).map_err(|code| refusal(code, context.version));
         (partition.leader.id().clone(), outcome)
     });
+    let adds = context.version >= FIRST_VERSION_THAT_ADDS;
     Verified { outcomes: outcomes.collect(), adds }
 }
 
