@@ -224,9 +224,9 @@ impl Admin {
         delete_records(&self.cluster, before.iter().cloned()).await
     }
 
-    /// What a group has committed: for `partitions`, or for all that it has commits of. With `require_stable`
-    /// it waits until no transaction has offsets of them pending, so that the answer is the last committed
-    /// one.
+    /// What a group has committed: for `partitions`, or for all that it has commits of. With `require_stable` it
+    /// waits until no transaction has offsets of them pending, so that the answer is the last committed one. Name
+    /// the partitions then: asked for all, Apache Kafka only waits for those that had a commit before.
     ///
     /// # Errors
     /// Whatever keeps the coordinator from answering within the API timeout.

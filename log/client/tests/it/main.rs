@@ -1,6 +1,7 @@
 //! The client against a scripted broker, over sockets, and against whatever speaks the protocol.
 
 mod fake;
+mod group_faults;
 mod reading_faults;
 mod suite;
 mod tcp;

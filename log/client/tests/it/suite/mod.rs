@@ -167,7 +167,7 @@ macro_rules! suite {
                     offsets_are_listed, records_are_deleted, groups_offsets_are_kept;
                 writing: records_come_back_as_they_were_sent, keys_go_where_java_puts_them,
                     many_batches_keep_their_order, an_appender_writes_without_futures,
-                    every_level_of_acks_works, a_record_that_is_too_large_fails_alone;
+                    threads_without_a_runtime_send_and_wait, every_level_of_acks_works, a_record_that_is_too_large_fails_alone;
                 reading: a_consumer_seeks_and_pauses, a_consumer_starts_where_it_is_told,
                     offsets_are_found_by_time, a_position_that_is_gone_is_reset_or_told,
                     a_reader_knows_when_it_has_caught_up, a_waiting_poll_can_be_woken;

@@ -120,6 +120,33 @@ pub async fn an_appender_writes_without_futures(ground: &Ground) {
     assert!(numbers.iter().enumerate().all(|(number, found)| *found == number as i64));
 }
 
+pub async fn threads_without_a_runtime_send_and_wait(ground: &Ground) {
+    let topic = ground.topic(1).await;
+    let producer = ground.producer(ProducerConfig::default());
+    let threads: Vec<_> = (0..3)
+        .map(|_| {
+            let (producer, topic) = (producer.clone(), topic.clone());
+            std::thread::spawn(move || {
+                let send = |_| producer.send_blocking(ProducerRecord::new(topic.as_str(), "value"));
+                let deliveries: Vec<_> = (0..50).map(send).collect();
+                let offset = |delivery: thalweg_client::Result<thalweg_client::Delivery>| {
+                    let written = delivery.expect("there is room").wait().expect("it is written");
+                    written.offset.expect("the broker says where").0
+                };
+                deliveries.into_iter().map(offset).collect::<Vec<i64>>()
+            })
+        })
+        .collect();
+    let joined = tokio::task::spawn_blocking(move || {
+        threads.into_iter().map(|thread| thread.join().expect("the thread ends")).collect::<Vec<_>>()
+    });
+    let offsets = joined.await.expect("it ends");
+    assert!(offsets.iter().all(|offsets| offsets.is_sorted()), "each thread's records keep their order");
+    let mut all: Vec<i64> = offsets.into_iter().flatten().collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..150).collect::<Vec<i64>>());
+}
+
 pub async fn every_level_of_acks_works(ground: &Ground) {
     let topic = ground.topic(1).await;
     for (acks, offset) in [(Acks::None, None), (Acks::Leader, Some(Offset(1))), (Acks::All, Some(Offset(2)))]

@@ -3,6 +3,9 @@
 //! It keeps logs in memory, checks sequence numbers as a broker does (KIP-98), and has two nodes that share
 //! the logs, so that leaders can move. Requests stay typed; nothing goes over a socket.
 
+mod group;
+mod partition;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -17,7 +20,9 @@ use thalweg_protocol::messages::api_versions::{ApiVersion, ApiVersionsResponse, 
 use thalweg_protocol::messages::end_txn::{EndTxnRequest, EndTxnResponse};
 use thalweg_protocol::messages::fetch::{FetchRequest, FetchResponse, FetchableTopicResponse, PartitionData};
 use thalweg_protocol::messages::find_coordinator::{Coordinator, FindCoordinatorResponse};
+use thalweg_protocol::messages::heartbeat::HeartbeatResponse;
 use thalweg_protocol::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
+use thalweg_protocol::messages::leave_group::LeaveGroupResponse;
 use thalweg_protocol::messages::list_offsets::{
     ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
 };
@@ -27,13 +32,15 @@ use thalweg_protocol::messages::metadata::{
 use thalweg_protocol::messages::produce::{
     LeaderIdAndEpoch, PartitionProduceResponse, ProduceRequest, ProduceResponse, TopicProduceResponse,
 };
+use thalweg_protocol::messages::sync_group::SyncGroupResponse;
 use thalweg_protocol::messages::{ApiKey, Request, Response};
 use thalweg_protocol::record::RecordBatch;
 use thalweg_protocol::{
-    Connect, ConnectFuture, Connection, ConnectionError, ErrorCode, LeaderEpoch, Offset, Records,
-    ResponseFuture, Scratch, Uuid,
+    Connect, ConnectFuture, Connection, ConnectionError, ErrorCode, Records, ResponseFuture, Scratch, Uuid,
 };
 use tokio::sync::oneshot;
+
+use self::partition::Partition;
 
 /// What happens to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,23 +81,10 @@ struct State {
     epochs: HashMap<i64, i16>,
     /// How transactions ended, in order.
     ended: Vec<bool>,
-}
-
-struct Partition {
-    leader: i32,
-    epoch: i32,
-    log: Vec<RecordBatch>,
-    end: i64,
-    /// By producer id.
-    producers: HashMap<i64, KnownProducer>,
-}
-
-#[derive(Clone, Default)]
-struct KnownProducer {
-    epoch: i16,
-    next_sequence: i32,
-    /// The sequence numbers and offsets of the last five batches.
-    last: VecDeque<(i32, i64)>,
+    /// The group's generation, and what its only member has assigned to itself.
+    generation: i32,
+    assignment: Bytes,
+    offsets: HashMap<i32, i64>,
 }
 
 struct FakeConnection {
@@ -101,10 +95,8 @@ struct FakeConnection {
 
 impl Fake {
     pub fn new(partitions: usize) -> Self {
-        let partition =
-            || Partition { leader: 1, epoch: 1, log: Vec::new(), end: 0, producers: HashMap::new() };
         let state = State {
-            partitions: (0..partitions).map(|_| partition()).collect(),
+            partitions: (0..partitions).map(|_| Partition::new()).collect(),
             fates: HashMap::new(),
             requests: Vec::new(),
             held: Vec::new(),
@@ -113,6 +105,9 @@ impl Fake {
             next_producer_id: 1,
             epochs: HashMap::new(),
             ended: Vec::new(),
+            generation: 0,
+            assignment: Bytes::new(),
+            offsets: HashMap::new(),
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -155,6 +150,19 @@ impl Fake {
         let mut state = self.state.lock();
         state.partitions[partition].leader = leader;
         state.partitions[partition].epoch += 1;
+    }
+
+    pub fn add_partition(&self) {
+        self.state.lock().partitions.push(Partition::new());
+    }
+
+    pub fn partitions(&self) -> usize {
+        self.state.lock().partitions.len()
+    }
+
+    /// What the group has committed for a partition.
+    pub fn committed(&self, partition: i32) -> Option<i64> {
+        self.state.lock().offsets.get(&partition).copied()
     }
 
     /// Answers what has been held back.
@@ -318,6 +326,23 @@ impl State {
                 .into()
             }
             Request::EndTxn(request) => self.end_transaction(&request, code).into(),
+            Request::JoinGroup(request) => self.join(request, code).into(),
+            Request::SyncGroup(request) => {
+                let own = request.assignments.into_iter().next();
+                self.assignment = own.map(|own| own.assignment).unwrap_or_default();
+                SyncGroupResponse {
+                    error_code: code,
+                    assignment: self.assignment.clone(),
+                    ..SyncGroupResponse::default()
+                }
+                .into()
+            }
+            Request::Heartbeat(_) => {
+                HeartbeatResponse { error_code: code, ..HeartbeatResponse::default() }.into()
+            }
+            Request::LeaveGroup(_) => LeaveGroupResponse::default().into(),
+            Request::OffsetCommit(request) => self.commit(request, code).into(),
+            Request::OffsetFetch(request) => self.fetch_offsets(request).into(),
             other => panic!("the fake does not know {}", other.api_key()),
         }
     }
@@ -462,38 +487,5 @@ impl State {
             }
         });
         FetchResponse { responses: topics.collect(), ..FetchResponse::default() }
-    }
-}
-
-impl Partition {
-    /// Appends a batch as a leader does: in sequence, and what it has already is answered as the first time.
-    fn append(&mut self, batch: &RecordBatch) -> Result<i64, ErrorCode> {
-        let header = batch.header();
-        if header.is_idempotent() {
-            let (epoch, sequence) = (header.producer_epoch.0, header.base_sequence);
-            let fresh = KnownProducer { epoch, ..KnownProducer::default() };
-            let known = self.producers.entry(header.producer_id.0).or_insert_with(|| fresh.clone());
-            if epoch < known.epoch {
-                return Err(ErrorCode::InvalidProducerEpoch);
-            }
-            if epoch > known.epoch {
-                *known = fresh;
-            }
-            if let Some((_, offset)) = known.last.iter().find(|(known, _)| *known == sequence) {
-                return Ok(*offset);
-            }
-            if sequence != known.next_sequence {
-                return Err(ErrorCode::OutOfOrderSequenceNumber);
-            }
-            known.next_sequence += header.records_count;
-            known.last.push_back((sequence, self.end));
-            if known.last.len() > 5 {
-                known.last.pop_front();
-            }
-        }
-        let offset = self.end;
-        self.log.push(batch.clone().at(Offset(offset), LeaderEpoch(self.epoch)));
-        self.end += i64::from(header.records_count);
-        Ok(offset)
     }
 }
