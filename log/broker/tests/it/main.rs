@@ -4,9 +4,11 @@ mod calls;
 mod harness;
 mod raw_tcp;
 
+mod committing;
 mod disk_full;
 mod fetching;
 mod gates;
+mod grouping;
 mod hostile;
 mod kcat;
 mod limits;
@@ -15,5 +17,6 @@ mod offsets;
 mod producing;
 mod restarting;
 mod topics;
+mod transaction_rules;
 mod transactions;
 mod versions;
