@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use thalweg_protocol::Offset;
 use thalweg_protocol::record::{BatchHeader, RecordError};
 
 use crate::environment::Environment;
-use crate::error::Error;
+use crate::error::{Corruption, Error};
 use crate::filesystem::StoredFile;
 
 /// Goes from batch to batch through a stretch of a segment file, through a window that is read at once.
@@ -26,9 +27,27 @@ pub(crate) enum Scanned {
     /// A batch that lies in the stretch as a whole.
     Batch { position: u64, header: BatchHeader },
     /// Something that is not such a batch.
-    Damage { position: u64, problem: RecordError },
+    Damage { position: u64, damage: Damage },
     /// The end of the stretch, right after a batch.
     End,
+}
+
+/// What is wrong with bytes that should be a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Damage {
+    Record(RecordError),
+    /// An offset that no log has; the checksum does not cover it.
+    Offset(Offset),
+}
+
+impl Damage {
+    /// As what is wrong with the segment, where a batch with this offset was expected.
+    pub(crate) fn corruption(self, expected: Offset) -> Corruption {
+        match self {
+            Self::Record(problem) => Corruption::Batch { expected, problem },
+            Self::Offset(found) => Corruption::Gap { expected, found },
+        }
+    }
 }
 
 impl<'a> BatchScan<'a> {
@@ -68,15 +87,19 @@ impl<'a> BatchScan<'a> {
         let available = usize::try_from(remaining).unwrap_or(usize::MAX);
         if available < BatchHeader::SIZE {
             let problem = RecordError::Truncated { needed: BatchHeader::SIZE, available };
-            return Ok(Scanned::Damage { position, problem });
+            return Ok(Scanned::Damage { position, damage: Damage::Record(problem) });
         }
         let header = match BatchHeader::parse(self.bytes(position, BatchHeader::SIZE)?) {
             Ok(header) => header,
-            Err(problem) => return Ok(Scanned::Damage { position, problem }),
+            Err(problem) => return Ok(Scanned::Damage { position, damage: Damage::Record(problem) }),
         };
         let needed = header.size_in_bytes();
         if needed > available {
-            return Ok(Scanned::Damage { position, problem: RecordError::Truncated { needed, available } });
+            let problem = RecordError::Truncated { needed, available };
+            return Ok(Scanned::Damage { position, damage: Damage::Record(problem) });
+        }
+        if let Err(damage) = check_numbers(&header) {
+            return Ok(Scanned::Damage { position, damage });
         }
         self.position += needed as u64;
         Ok(Scanned::Batch { position, header })
@@ -91,7 +114,7 @@ impl<'a> BatchScan<'a> {
             Ok(()) => Ok(found),
             Err(problem) => {
                 self.position = position;
-                Ok(Scanned::Damage { position, problem })
+                Ok(Scanned::Damage { position, damage: Damage::Record(problem) })
             }
         }
     }
@@ -117,6 +140,19 @@ impl<'a> BatchScan<'a> {
         let from = (position - self.window_start) as usize;
         Ok(&self.window[from..from + len])
     }
+}
+
+/// Checks that offsets can be computed from the header without leaving the numbers there are.
+pub(crate) fn check_numbers(header: &BatchHeader) -> Result<(), Damage> {
+    const LARGEST: i64 = i64::MAX - i32::MAX as i64 - 1;
+    let BatchHeader { base_offset, records_count, last_offset_delta, .. } = *header;
+    if !(0..=LARGEST).contains(&base_offset.0) {
+        return Err(Damage::Offset(base_offset));
+    }
+    if last_offset_delta < 0 {
+        return Err(Damage::Record(RecordError::RecordCount { records_count, last_offset_delta }));
+    }
+    Ok(())
 }
 
 /// What `RecordBatch::verify` checks, for bytes that are not shared.

@@ -13,7 +13,7 @@ use thalweg_protocol::{LeaderEpoch, Offset, Scratch};
 use super::interface::{AppendInfo, AppendOrigin, FollowerAppendInfo, MarkerAppend, TransactionResult};
 use super::replay::parse_marker;
 use super::{Log, Offsets, Writer};
-use crate::batch_scan::verify;
+use crate::batch_scan::{Damage, check_numbers, verify};
 use crate::config::{Durability, LogConfig, TimestampType};
 use crate::error::Error;
 use crate::producers::Verdict;
@@ -315,9 +315,10 @@ fn verified_batches(bytes: &[u8]) -> Result<(Vec<BatchHeader>, usize), Error> {
         let header = BatchHeader::parse(&bytes[from..])?;
         let Some(batch) = bytes[from..].get(..header.size_in_bytes()) else { break };
         verify(&header, batch)?;
-        if header.base_offset < Offset(0) {
-            return Err(Error::UnexpectedOffset { expected: Offset(0), found: header.base_offset });
-        }
+        check_numbers(&header).map_err(|damage| match damage {
+            Damage::Record(problem) => Error::InvalidBatch(problem),
+            Damage::Offset(found) => Error::UnexpectedOffset { expected: Offset(0), found },
+        })?;
         from += batch.len();
         headers.push(header);
     }

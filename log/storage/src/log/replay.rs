@@ -9,7 +9,7 @@ use thalweg_protocol::record::{ControlRecord, RecordBatch, TransactionMarker};
 
 use crate::batch_scan::{BatchScan, Scanned};
 use crate::environment::Environment;
-use crate::error::{Corruption, Error};
+use crate::error::Error;
 use crate::index::AbortedEntry;
 use crate::producers::{CompletedTransaction, ProducerStates};
 use crate::segment::{Located, Segment};
@@ -53,8 +53,8 @@ pub(super) fn replay(
     loop {
         let (position, header) = match scan.next_header()? {
             Scanned::Batch { position, header } => (position, header),
-            Scanned::Damage { position, problem } => {
-                return Err(segment.corrupt(position, Corruption::Batch { expected: from, problem }));
+            Scanned::Damage { position, damage } => {
+                return Err(segment.corrupt(position, damage.corruption(from)));
             }
             Scanned::End => return Ok(all_ended),
         };

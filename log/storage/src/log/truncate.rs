@@ -9,7 +9,7 @@ use super::recovery::rebuild_producers;
 use super::sync::EPOCHS_FILE;
 use super::{Log, Offsets, Writer};
 use crate::batch_scan::{BatchScan, Scanned};
-use crate::error::{Corruption, Error};
+use crate::error::Error;
 use crate::producers::UndecidedTransactions;
 use crate::segment::{FileKind, Located, Place, Segment, file_name, parse_file_name};
 
@@ -99,9 +99,7 @@ impl Log {
         let (path, window) = (segment.log_file().path(), BatchScan::LOOK_UP_WINDOW);
         match BatchScan::new(&self.environment, &file, path, position, end, window).next_header()? {
             Scanned::Batch { header, .. } => Ok((position, offset.min(header.base_offset))),
-            Scanned::Damage { position, problem } => {
-                Err(segment.corrupt(position, Corruption::Batch { expected: offset, problem }))
-            }
+            Scanned::Damage { position, damage } => Err(segment.corrupt(position, damage.corruption(offset))),
             Scanned::End => Ok((position, offset)),
         }
     }

@@ -58,7 +58,9 @@ impl Segment {
             (state.offsets.look_up(low, false), state.size)
         };
         let entry = looked_up.last_low(low, environment)?;
+        // A damaged index may point anywhere.
         let from = entry.map_or(0, |entry| entry.position as u64);
+        let from = if from < size { from } else { 0 };
         match self.scan_for(offset, from, size, environment)? {
             Search::Found(place) => Ok(place),
             Search::Damage(_) if from > 0 => {
@@ -98,9 +100,8 @@ impl Segment {
                     }
                     is_first = false;
                 }
-                Scanned::Damage { position, problem } => {
-                    let problem = Corruption::Batch { expected: offset, problem };
-                    return Ok(Search::Damage(self.corrupt(position, problem)));
+                Scanned::Damage { position, damage } => {
+                    return Ok(Search::Damage(self.corrupt(position, damage.corruption(offset))));
                 }
                 Scanned::End => return Ok(Search::Found(Place::End(size))),
             }
@@ -164,8 +165,8 @@ impl Segment {
                     return Ok(Some((Located { position, end }, header)));
                 }
                 Scanned::Batch { .. } => {}
-                Scanned::Damage { position, problem } => {
-                    return Err(self.corrupt(position, Corruption::Batch { expected: start, problem }));
+                Scanned::Damage { position, damage } => {
+                    return Err(self.corrupt(position, damage.corruption(start)));
                 }
                 Scanned::End => return Ok(None),
             }

@@ -166,8 +166,8 @@ impl Examiner<'_> {
             let expected = examined.next_offset;
             let (position, header) = match scan.next_verified()? {
                 Scanned::Batch { position, header } => (position, header),
-                Scanned::Damage { position, problem } => {
-                    examined.damage = Some((position, Corruption::Batch { expected, problem }));
+                Scanned::Damage { position, damage } => {
+                    examined.damage = Some((position, damage.corruption(expected)));
                     break;
                 }
                 Scanned::End => break,
@@ -178,8 +178,16 @@ impl Examiner<'_> {
                 examined.damage = Some((position, Corruption::Gap { expected, found }));
                 break;
             };
-            if rebuilt.epochs.last().is_none_or(|&(epoch, _)| epoch != header.partition_leader_epoch) {
-                rebuilt.epochs.push((header.partition_leader_epoch, header.base_offset));
+            let epoch = header.partition_leader_epoch;
+            match rebuilt.epochs.last() {
+                Some(&(last, _)) if epoch < last => {
+                    // The checksum does not cover it.
+                    let what = "the leader epoch goes back";
+                    examined.damage = Some((position, Corruption::Malformed { what }));
+                    break;
+                }
+                Some(&(last, _)) if epoch == last => {}
+                _ => rebuilt.epochs.push((epoch, header.base_offset)),
             }
             if header.max_timestamp > examined.newest.timestamp {
                 examined.newest = Newest { timestamp: header.max_timestamp, offset: header.last_offset() };
