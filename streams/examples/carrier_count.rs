@@ -6,8 +6,8 @@
 //!
 //! The input's values are JSON objects with a `carrier`; they are regrouped by it, so that the work passes
 //! through a repartition topic. Prints a line an event: `live`, `commit N` with the records of all commits so
-//! far, `dropped TASK REASON`, `reopened REASON`. Ends when its standard input does. `THALWEG_FAILPOINT` and
-//! `THALWEG_COMMIT_ORDER` make it die or commit wrongly.
+//! far, `dropped TASK REASON`, `reopened REASON`. Ends when its standard input does. `THALWEG_FAILPOINT`,
+//! `THALWEG_COMMIT_ORDER` and `THALWEG_FLUSH_STATE` make it die or commit wrongly.
 
 use std::error::Error;
 use std::io::{Read, Write};

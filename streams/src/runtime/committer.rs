@@ -27,7 +27,7 @@ pub(crate) fn commit(
             CommitStep::SendChangelog => send_changelog(tasks, log)?,
             CommitStep::SendOffsets => send_offsets(tasks, log)?,
             CommitStep::EndTransaction => end_transaction(tasks, log)?,
-            CommitStep::WriteState => write_state(tasks)?,
+            CommitStep::WriteState => write_state(tasks, hooks.flush_state)?,
         }
         // Only in a wrong order is anything sent after the end: it gets a transaction of its own.
         if ended && step != CommitStep::WriteState {
@@ -101,9 +101,12 @@ fn settle(tasks: &[&mut Task], log: &mut dyn TransactionLog, reason: String) -> 
     }
 }
 
-fn write_state(tasks: &mut [&mut Task]) -> Result<(), Error> {
+fn write_state(tasks: &mut [&mut Task], flush: bool) -> Result<(), Error> {
     for task in tasks {
         task.write_state()?;
+        if flush {
+            task.state().flush()?;
+        }
     }
     Ok(())
 }

@@ -16,13 +16,17 @@ pub struct TestHooks {
     pub commit_order: CommitOrder,
     /// Where to die.
     pub failpoint: Option<Failpoint>,
+    /// Flush the stores' memory with every commit, so that a kill leaves the state of that very commit; else
+    /// it leaves some earlier one's.
+    pub flush_state: bool,
     /// How often each point was passed; shared by the threads of an application.
     passed: Arc<Mutex<HashMap<(Moment, CommitStep), u64>>>,
 }
 
 impl PartialEq for TestHooks {
     fn eq(&self, other: &Self) -> bool {
-        (self.commit_order, self.failpoint) == (other.commit_order, other.failpoint)
+        (self.commit_order, self.failpoint, self.flush_state)
+            == (other.commit_order, other.failpoint, other.flush_state)
     }
 }
 
@@ -77,8 +81,8 @@ impl FromStr for Failpoint {
 }
 
 impl TestHooks {
-    /// The hooks that the environment asks for: `THALWEG_FAILPOINT` as [`Failpoint`] reads it, and
-    /// `THALWEG_COMMIT_ORDER` with the name of a [`CommitOrder`].
+    /// The hooks that the environment asks for: `THALWEG_FAILPOINT` as [`Failpoint`] reads it,
+    /// `THALWEG_COMMIT_ORDER` with the name of a [`CommitOrder`], and `THALWEG_FLUSH_STATE` if it is there.
     ///
     /// # Errors
     /// When a variable is set to something unknown.
@@ -90,6 +94,7 @@ impl TestHooks {
         if let Ok(text) = std::env::var("THALWEG_COMMIT_ORDER") {
             hooks.commit_order = text.parse()?;
         }
+        hooks.flush_state = std::env::var_os("THALWEG_FLUSH_STATE").is_some();
         Ok(hooks)
     }
 

@@ -142,6 +142,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Applies all of `changes`, or none.
     fn write(&self, changes: &WriteSet) -> Result<(), String>;
 
+    /// Makes what was written survive a loss of memory.
+    fn flush(&self) -> Result<(), String>;
+
     /// Visits the keys from `from` (included) to `to` (excluded) in order, until `visit` breaks.
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String>;
 }

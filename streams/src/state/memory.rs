@@ -47,6 +47,10 @@ impl Backend for MemoryBackend {
         Ok(())
     }
 
+    fn flush(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String> {
         let map = self.map.read();
         for (key, value) in map.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to))) {

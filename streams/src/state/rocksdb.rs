@@ -98,6 +98,10 @@ impl Backend for RocksBackend {
         self.db.write_opt(batch, &self.write).map_err(rocksdb::Error::into_string)
     }
 
+    fn flush(&self) -> Result<(), String> {
+        self.db.flush().map_err(rocksdb::Error::into_string)
+    }
+
     fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String> {
         let mut options = ReadOptions::default();
         options.set_iterate_upper_bound(to);
@@ -148,7 +152,7 @@ mod tests {
         let task = TaskId { subtopology: 0, partition: 0 };
         let specs = [StoreSpec::key_value("counts"), StoreSpec::window("windows", 1000)];
         let backend = Arc::new(RocksBackend::open(directory.path(), &shared).expect("opened"));
-        let mut state = TaskState::open(task, Arc::clone(&backend) as _, &specs).expect("opened");
+        let mut state = TaskState::open(task, backend, &specs).expect("opened");
         let mut stores = state.stores(0);
         for sequence in 1..=5_u64 {
             for store in &mut stores {
@@ -160,7 +164,7 @@ mod tests {
             let checkpoint = Checkpoint { sequence, ..Checkpoint::default() };
             state.commit(&mut stores, checkpoint).expect("committed");
             if sequence == 3 {
-                backend.db.flush().expect("flushed");
+                state.flush().expect("flushed");
             }
         }
         let record = RawRecord {

@@ -153,6 +153,11 @@ impl TaskState {
         self.write_with(committed)
     }
 
+    /// Makes what was written survive a loss of memory. The commit does not need it: the log has it all.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        self.backend.flush().map_err(|reason| self.failed(reason))
+    }
+
     fn write_with(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
         self.changes.put(|out| out.extend_from_slice(layout::CHECKPOINT), |out| checkpoint.encode(out));
         self.backend.write(&self.changes).map_err(|reason| self.failed(reason))?;
