@@ -1,1 +1,0 @@
-//! thalweg-examples
