@@ -50,6 +50,16 @@ pub fn of(error: &anyhow::Error) -> Exit {
         if let Some(error) = cause.downcast_ref::<thalweg_connectors::Error>() {
             return of_file(error);
         }
+        if let Some(error) = cause.downcast_ref::<thalweg_sql::Error>()
+            && let Some(exit) = of_sql(error)
+        {
+            return exit;
+        }
+        if let Some(error) = cause.downcast_ref::<std::io::Error>()
+            && error.kind() == std::io::ErrorKind::NotFound
+        {
+            return Exit::NotFound;
+        }
     }
     Exit::Failed
 }
@@ -72,6 +82,21 @@ fn of_client(error: &thalweg_client::Error) -> Exit {
             ) => Exit::Usage,
             _ => Exit::Failed,
         },
+    }
+}
+
+/// `None` where the error's source says more.
+fn of_sql(error: &thalweg_sql::Error) -> Option<Exit> {
+    use thalweg_sql::Error;
+    match error {
+        Error::Syntax { .. } | Error::Plan { .. } | Error::Definition { .. } | Error::Unsupported { .. } => {
+            Some(Exit::Usage)
+        }
+        Error::UnknownTable { .. } | Error::UnknownFile { .. } => Some(Exit::NotFound),
+        Error::NotEmpty { .. } => Some(Exit::Taken),
+        Error::Client(error) => Some(of_client(error)),
+        Error::Connector(error) => Some(of_file(error)),
+        _ => None,
     }
 }
 

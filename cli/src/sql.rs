@@ -1,16 +1,71 @@
-//! `thalweg sql`: statements from the command line or a file.
+//! `thalweg sql`: statements from the command line, a file or standard input.
 
-use crate::target::TargetArgs;
+use std::io::{IsTerminal, Read, stdout};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use thalweg_sql::output::{Format, print};
+use thalweg_sql::{Error, Session};
+
+use crate::exit::{Exit, failure};
+use crate::target::{Target, TargetArgs};
 
 /// What to run.
 #[derive(Debug, clap::Args)]
 pub struct SqlArgs {
     /// Statements, separated by semicolons
-    #[arg(long, short = 'c', value_name = "SQL")]
+    #[arg(long, short = 'c', value_name = "SQL", conflicts_with = "file")]
     command: Option<String>,
+    /// A file of statements; standard input if neither is given
+    #[arg(long, short = 'f', value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// How rows are printed: table, csv, tsv or json
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
 }
 
-/// Runs the statements.
-pub async fn run(_args: SqlArgs, _target: &TargetArgs) -> anyhow::Result<()> {
+/// Runs the statements, each with its rows on standard output and what there is to tell on standard error.
+pub async fn run(args: SqlArgs, target: &TargetArgs) -> anyhow::Result<()> {
+    let text = match (&args.command, &args.file) {
+        (Some(command), _) => command.clone(),
+        (None, Some(file)) => {
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?
+        }
+        (None, None) if std::io::stdin().is_terminal() => {
+            return Err(failure(
+                Exit::Usage,
+                "say what to run: -c 'SELECT …', -f FILE, or statements on standard input",
+            ));
+        }
+        (None, None) => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text)?;
+            text
+        }
+    };
+    let target = target.open().await?;
+    let result = statements(&target, &text, args.format).await;
+    result.and(target.close().await)
+}
+
+async fn statements(target: &Target, text: &str, format: Format) -> anyhow::Result<()> {
+    let session = Session::new(target.client().clone());
+    for statement in session.parse(text)? {
+        let began = Instant::now();
+        let outcome = session.run(statement).await?;
+        let summary = match print(outcome, format, &mut stdout(), began).await {
+            // Whoever reads has had enough, as `head` does.
+            Err(Error::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
+            summary => summary?,
+        };
+        for notice in &summary.notices {
+            eprintln!("note: {notice}");
+        }
+        if summary.undecodable.count > 0 {
+            eprintln!("warning: {}", summary.undecodable);
+        }
+        eprintln!("{summary}");
+    }
     Ok(())
 }
