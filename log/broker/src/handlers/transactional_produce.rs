@@ -131,7 +131,6 @@ pub(super) async fn verify(
             break;
         }
     }
-    let adds = context.version >= FIRST_VERSION_THAT_ADDS;
     let partitions = unverified.partitions.into_iter().zip(outcomes);
     let outcomes = partitions.map(|(partition, outcome)| {
         let outcome = outcome.map(|()| partition.guard).map_err(|code| refusal(code, context.version));

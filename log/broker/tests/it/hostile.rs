@@ -1,5 +1,6 @@
 //! A hundred thousand hostile frames: no panic, nothing appended, and a good client is served all along.
 
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,11 +9,14 @@ use bytes::{BufMut, Bytes, BytesMut};
 use thalweg_broker::AllowAll;
 use thalweg_protocol::frame::encode_request;
 use thalweg_protocol::messages::{ApiKey, Request};
+use thalweg_protocol::{Compression, Compressor};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::calls::{batch, create_topic, fetch_request, list_offset, produce, produce_request};
+use crate::calls::{
+    PRODUCE, batch, create_topic, fetch_request, list_offset, only, produce, produce_request,
+};
 use crate::harness::{Harness, Way};
 use crate::versions::harmless;
 
@@ -129,8 +133,36 @@ async fn answered(socket: &mut TcpStream, body: &[u8]) -> bool {
     socket.read_exact(&mut answer).await.is_ok()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hostile_frames_do_no_harm() {
+/// Says to the process that the test starts that it is the one to be attacked.
+const CHILD: &str = "THALWEG_TEST_HOSTILE";
+
+/// The most memory that the attacked process may ever have, in KiB: two threads that decompress up to 64 MiB
+/// each, 16 MiB of requests, and as much again for everything else, the attackers included.
+const MOST_MEMORY_KIB: usize = 256 << 10;
+
+/// The test runs in a process of its own, whose memory is nobody else's.
+#[test]
+fn hostile_frames_do_no_harm() {
+    if std::env::var_os(CHILD).is_none() {
+        let test = std::env::current_exe().expect("this test is a program");
+        let arguments = ["--exact", "hostile::hostile_frames_do_no_harm", "--nocapture"];
+        let status = Command::new(test).args(arguments).env(CHILD, "1").status().expect("it can be started");
+        assert!(status.success(), "{status}");
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(attacked());
+    let peak = peak_memory_kib();
+    assert!(peak < MOST_MEMORY_KIB, "{peak} KiB at the peak");
+}
+
+fn peak_memory_kib() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak is among it");
+    peak.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+async fn attacked() {
     let change = |config: &mut thalweg_broker::BrokerConfig| {
         config.auto_create_topics = false;
         config.request_memory_bytes = 16 << 20;
@@ -155,6 +187,7 @@ async fn hostile_frames_do_no_harm() {
         sent
     });
     let attackers: Vec<_> = (0..8).map(|seed| tokio::spawn(attack(address, seed, FRAMES / 8))).collect();
+    send_bad_batches(&harness).await;
     for attacker in attackers {
         attacker.await.expect("the broker lives");
     }
@@ -164,4 +197,74 @@ async fn hostile_frames_do_no_harm() {
     assert_eq!(list_offset(&good, "good", -1).await.offset, sent, "nothing else was appended");
     assert_eq!(list_offset(&good, "untouched", -1).await.offset, 0);
     harness.finish().await;
+}
+
+/// Sends batches whose checksums are right and which are wrong all the same.
+async fn send_bad_batches(harness: &Harness) {
+    let client = harness.connect().await;
+    for (what, batch) in bad_batches() {
+        let request = produce_request("untouched", -1, vec![(0, batch)]);
+        let answer = timeout(PATIENCE, client.call(request, PRODUCE)).await.expect("it is answered");
+        assert_ne!(only(answer).error_code, 0, "{what} was taken");
+    }
+}
+
+fn bad_batches() -> Vec<(String, Bytes)> {
+    let valid = batch(["first", "second", "third"]);
+    let mut bad = Vec::new();
+    // Where each field begins is drawn at `BatchHeader`.
+    for (at, field) in [(57, "records count"), (23, "last offset delta")] {
+        for value in [-1, 0, 1, 2, 4, 1000, i32::MIN, i32::MAX] {
+            let mut batch = BytesMut::from(&valid[..]);
+            if batch[at..at + 4] != value.to_be_bytes() {
+                batch[at..at + 4].copy_from_slice(&value.to_be_bytes());
+                bad.push((format!("{field} {value}"), batch));
+            }
+        }
+    }
+    for attributes in [0x05_u16, 0x07, 0x20, 0x30, 0x40, 0x80, 0x8000] {
+        let mut batch = BytesMut::from(&valid[..]);
+        batch[21..23].copy_from_slice(&attributes.to_be_bytes());
+        bad.push((format!("attributes {attributes:#x}"), batch));
+    }
+    for (producer_id, epoch, sequence) in [(-2_i64, 0_i16, 0_i32), (1, -1, 0), (1, 0, -1)] {
+        let mut batch = BytesMut::from(&valid[..]);
+        batch[43..51].copy_from_slice(&producer_id.to_be_bytes());
+        batch[51..53].copy_from_slice(&epoch.to_be_bytes());
+        batch[53..57].copy_from_slice(&sequence.to_be_bytes());
+        bad.push((format!("producer {producer_id}, {epoch}, {sequence}"), batch));
+    }
+    // The first record: length, attributes, timestamp delta, offset delta, key length −1, value length.
+    for (at, field) in [(61, "record length"), (64, "offset delta"), (65, "key length"), (66, "value length")]
+    {
+        for value in [0x03, 0x05, 0x7e, 0x7f] {
+            let mut batch = BytesMut::from(&valid[..]);
+            batch[at] = value;
+            bad.push((format!("{field} {value:#x}"), batch));
+        }
+    }
+    for compression in [Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd] {
+        bad.push((format!("a bomb of {compression}"), bomb(&valid, compression)));
+    }
+    let checked = bad.into_iter().map(|(what, mut batch)| {
+        let length = (batch.len() - 12) as u32;
+        batch[8..12].copy_from_slice(&length.to_be_bytes());
+        let checksum = crc32c::crc32c(&batch[21..]);
+        batch[17..21].copy_from_slice(&checksum.to_be_bytes());
+        (what, batch.freeze())
+    });
+    checked.collect()
+}
+
+/// Some hundred bytes of stream that decompress to a mebibyte of zeros, as often as fits into a request: codecs
+/// either take the streams together, for hundreds of mebibytes, or find something behind the first.
+fn bomb(valid: &Bytes, compression: Compression) -> BytesMut {
+    let mut stream = Vec::new();
+    Compressor::new().compress(compression, None, &vec![0; 1 << 20], &mut stream);
+    let mut batch = BytesMut::from(&valid[..61]);
+    batch[22] = compression as u8;
+    while batch.len() + stream.len() < 900_000 {
+        batch.extend_from_slice(&stream);
+    }
+    batch
 }
