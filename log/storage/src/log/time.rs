@@ -8,8 +8,9 @@ use thalweg_protocol::{LeaderEpoch, Offset, Scratch};
 
 use super::Log;
 use super::interface::{TimeQuery, TimestampOffset};
+use crate::batch_scan::{BatchScan, Scanned};
 use crate::error::{Corruption, Error};
-use crate::segment::{Located, Newest, Segment};
+use crate::segment::{Located, Segment};
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new(super::append::MOST_DECOMPRESSED));
@@ -58,21 +59,41 @@ impl Log {
     }
 
     fn newest_record(&self) -> Result<Option<TimestampOffset>, Error> {
-        let newest = self
-            .segments()
-            .iter()
-            .map(|segment| segment.state().newest)
-            // The first of the largest.
-            .fold(None, |best: Option<Newest>, new| match best {
-                Some(best) if best.timestamp >= new.timestamp => Some(best),
-                _ => Some(new),
-            });
-        match newest {
-            Some(newest) if newest.timestamp >= 0 => {
-                self.first_since(newest.timestamp, self.log_start_offset())
-            }
-            _ => Ok(None),
+        let log_start = self.log_start_offset();
+        let mut newest = -1;
+        for segment in self.segments().iter() {
+            let timestamp = if segment.base_offset() < log_start {
+                self.newest_since(segment, log_start)?
+            } else {
+                segment.state().newest.timestamp
+            };
+            newest = newest.max(timestamp);
         }
+        if newest < 0 { Ok(None) } else { self.first_since(newest, log_start) }
+    }
+
+    /// The largest timestamp of a segment's records at or above `from`, which lies within it: the largest of all
+    /// may be that of a record that has been deleted.
+    fn newest_since(&self, segment: &Segment, from: Offset) -> Result<i64, Error> {
+        let Some(first) = segment.locate(from, &self.environment)?.batch() else { return Ok(-1) };
+        let file = segment.log_file().get(&self.environment)?;
+        let (path, size) = (segment.log_file().path(), segment.size_in_bytes());
+        let window = BatchScan::LOOK_UP_WINDOW;
+        let mut scan = BatchScan::new(&self.environment, &file, path, first.position, size, window);
+        let mut newest = -1;
+        while let Scanned::Batch { header, .. } = scan.next_header()? {
+            if header.base_offset >= from {
+                newest = newest.max(header.max_timestamp);
+                continue;
+            }
+            self.each_record(segment, first, &header, |timestamp, offset| {
+                if offset >= from {
+                    newest = newest.max(timestamp);
+                }
+                true
+            })?;
+        }
+        Ok(newest)
     }
 
     /// The first record of a batch with this timestamp or a later one, at or above `from`.
@@ -84,6 +105,25 @@ impl Log {
         timestamp: i64,
         from: Offset,
     ) -> Result<Option<TimestampOffset>, Error> {
+        let mut found = None;
+        self.each_record(segment, located, header, |at, offset| {
+            if at >= timestamp && offset >= from {
+                let leader_epoch = header.partition_leader_epoch;
+                found = Some(TimestampOffset { timestamp: at, offset, leader_epoch });
+            }
+            found.is_none()
+        })?;
+        Ok(found)
+    }
+
+    /// Calls `look` with timestamp and offset of the records of a batch, until it returns false.
+    fn each_record(
+        &self,
+        segment: &Segment,
+        located: Located,
+        header: &BatchHeader,
+        mut look: impl FnMut(i64, Offset) -> bool,
+    ) -> Result<(), Error> {
         let file = segment.log_file().get(&self.environment)?;
         let mut bytes = BytesMut::zeroed(header.size_in_bytes());
         self.environment.read_at(&file, segment.log_file().path(), &mut bytes, located.position)?;
@@ -94,13 +134,11 @@ impl Log {
         SCRATCH.with_borrow_mut(|scratch| {
             for record in batch.records(scratch).map_err(damaged)? {
                 let record = record.map_err(damaged)?;
-                if record.timestamp >= timestamp && record.offset >= from {
-                    let (timestamp, offset) = (record.timestamp, record.offset);
-                    let leader_epoch = header.partition_leader_epoch;
-                    return Ok(Some(TimestampOffset { timestamp, offset, leader_epoch }));
+                if !look(record.timestamp, record.offset) {
+                    break;
                 }
             }
-            Ok(None)
+            Ok(())
         })
     }
 }

@@ -29,6 +29,9 @@ impl Log {
         if offset < log_end {
             // A batch that holds the offset goes as a whole.
             let (position, offset) = self.place_of(offset)?;
+            if offset < log_start {
+                return self.restart_locked(log_start);
+            }
             self.lower_offsets(offset)?;
             let mut writer = self.lock_writer()?;
             self.cut(&mut writer, position, offset)?;
@@ -49,6 +52,11 @@ impl Log {
     /// I/O errors, after which the log must be opened again.
     pub fn restart_at(&self, offset: Offset) -> Result<(), Error> {
         let _syncing = self.syncing.lock();
+        self.restart_locked(offset)
+    }
+
+    /// [`restart_at`](Self::restart_at) for the holder of `syncing`.
+    fn restart_locked(&self, offset: Offset) -> Result<(), Error> {
         self.lower_offsets(self.log_start_offset())?;
         let mut writer = self.lock_writer()?;
         // The checkpoint knows by now that nothing is synced: whatever a crash leaves counts as a torn tail.

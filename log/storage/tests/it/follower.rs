@@ -125,6 +125,25 @@ fn truncation_takes_everything_back() {
 }
 
 #[test]
+fn a_batch_that_holds_the_log_start_can_be_truncated() {
+    let mut world = World::new();
+    let log = world.create(&small());
+    for n in 0..20 {
+        append(&log, Make::values(&["a", "b", "c"]).by(1, 0, 3 * n));
+    }
+    commit(&log);
+    log.delete_records(Offset(31)).expect("deleted");
+    log.truncate_to(Offset(32)).expect("truncated");
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (Offset(31), Offset(31)));
+    append(&log, Make::values(&["anew"]));
+    commit(&log);
+    drop(log);
+    world.crash(Crash::Dropped);
+    let log = world.open(&small(), Standing { log_start: Offset(31), ..synced_to(32) });
+    assert_eq!((log.log_start_offset(), values(&log)), (Offset(31), vec!["anew".to_owned()]));
+}
+
+#[test]
 fn a_log_begins_anew_where_the_leader_says() {
     let mut world = World::new();
     let log = leader(&world);

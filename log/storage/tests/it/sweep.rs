@@ -1,6 +1,7 @@
 //! Crashes at every write, sync, rename, creation and removal of a working day, in every way a crash can go, and
 //! looks whether anything was lost that had been promised.
 
+mod chance;
 mod day;
 mod promises;
 
@@ -122,4 +123,31 @@ fn a_skipped_sync_is_caught() {
     }
     assert!(caught >= 12, "only {caught} skipped syncs were caught");
     assert!(missed.is_empty(), "not caught:\n{}", missed.join("\n"));
+}
+
+#[test]
+fn whatever_happens_on_five_days_promises_are_kept() {
+    for seed in 0..40 * torn_seeds() {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut world = World::new();
+        let mut promises = Promises::default();
+        for day in 1..=5 {
+            // Most days end with a crash at some operation, some with one when all work is done.
+            world.disk.crash_at(random.usize(0..300));
+            let result = chance::work(&world, &mut promises, day, &mut random);
+            let operations = world.disk.performed().len();
+            let crash = match random.u8(0..3) {
+                0 => Crash::Kept,
+                1 => Crash::Dropped,
+                _ => Crash::Torn(random.u64(..)),
+            };
+            world.crash(crash);
+            if let Err(broken) = promises.check(&world) {
+                panic!(
+                    "seed {seed}, day {day}, {crash:?} after {operations} operations ({result:?}): {broken}"
+                );
+            }
+            world.crash(Crash::Dropped);
+        }
+    }
 }

@@ -6,6 +6,7 @@
 mod examine;
 mod inventory;
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -74,18 +75,9 @@ pub(super) fn recover(
 /// Looks at the segments and decides, without changing anything.
 fn decide(inventory: &Inventory, examiner: &Examiner<'_>, standing: Standing) -> Result<Plan, Error> {
     let mut found: Vec<(Offset, SegmentFiles)> = inventory.segments.iter().map(|(&b, &f)| (b, f)).collect();
-    let mut remove = Vec::new();
-    // A roll that failed may leave an empty segment in the middle; retention may leave segments below the start.
-    let bases: Vec<Offset> = found.iter().map(|&(base, _)| base).collect();
-    let mut at = 0;
-    found.retain(|&(base, files)| {
-        at += 1;
-        let is_leftover = bases.get(at).is_some_and(|&next| files.log == 0 || next <= standing.log_start);
-        if is_leftover {
-            remove.push(base);
-        }
-        !is_leftover
-    });
+    // Retention may not have got round to these.
+    let kept = found.partition_point(|&(base, _)| base <= standing.log_start).saturating_sub(1);
+    let mut remove: Vec<Offset> = found.drain(..kept).map(|(base, _)| base).collect();
     let synced_to = standing.synced_to.or(found.last().map(|&(base, _)| base)).unwrap_or_default();
     let mut log_start = standing.log_start;
     let corrupt = |base: Offset, position: u64, corruption: Corruption| {
@@ -98,12 +90,16 @@ fn decide(inventory: &Inventory, examiner: &Examiner<'_>, standing: Standing) ->
         }
         log_start = log_start.max(first);
     }
-    let mut plan = Plan { keep: Vec::new(), remove, log_start, log_end: log_start };
-    for (at, &(base, files)) in found.iter().enumerate() {
-        let next_base = found.get(at + 1).map(|&(next, _)| next);
-        let examined = examine(examiner, base, files, next_base, synced_to, standing.is_clean)?;
-        plan.log_end = examined.next_offset.max(log_start);
+    let mut found = VecDeque::from(found);
+    let mut keep: Vec<Examined> = Vec::new();
+    while let Some((base, files)) = found.pop_front() {
+        let examined = examine(examiner, base, files, found.is_empty(), synced_to, standing.is_clean)?;
         let end = examined.next_offset;
+        // A roll that failed may leave an empty segment within another one.
+        while let Some((base, _)) = found.pop_front_if(|&mut (base, files)| files.log == 0 && base < end) {
+            remove.push(base);
+        }
+        let next_base = found.front().map(|&(next, _)| next);
         let problem = match (&examined.damage, next_base) {
             (Some((position, corruption)), _) => Some((*position, corruption.clone())),
             (None, Some(next)) if next < end || next > end && !examiner.may_have_gaps => {
@@ -112,7 +108,7 @@ fn decide(inventory: &Inventory, examiner: &Examiner<'_>, standing: Standing) ->
             _ => None,
         };
         let Some((position, corruption)) = problem else {
-            plan.keep.push(examined);
+            keep.push(examined);
             continue;
         };
         if end < synced_to {
@@ -122,33 +118,40 @@ fn decide(inventory: &Inventory, examiner: &Examiner<'_>, standing: Standing) ->
             directory = %examiner.directory.display(), log_end = %end, position, %corruption,
             "the torn tail of a crash is cut off"
         );
-        plan.keep.push(examined);
-        plan.remove.extend(found[at + 1..].iter().map(|&(base, _)| base));
-        break;
+        keep.push(examined);
+        remove.extend(found.drain(..).map(|(base, _)| base));
     }
-    if plan.log_end < synced_to {
-        let last = plan.keep.last().map_or(log_start, |last| last.base_offset);
-        let position = plan.keep.last().map_or(0, |last| last.size);
-        return Err(corrupt(last, position, Corruption::EndsEarly { end: plan.log_end, synced_to }));
+    let mut log_end = keep.last().map_or(log_start, |last| last.next_offset);
+    if log_end < synced_to {
+        let (base, position) = keep.last().map_or((log_start, 0), |last| (last.base_offset, last.size));
+        return Err(corrupt(base, position, Corruption::EndsEarly { end: log_end, synced_to }));
     }
-    Ok(plan)
+    if log_end < log_start {
+        // Everything that is left has been deleted, and what comes next does not follow it.
+        remove.extend(keep.drain(..).map(|examined| examined.base_offset));
+        log_end = log_start;
+    }
+    Ok(Plan { keep, remove, log_start, log_end })
 }
 
-/// A segment that was synced as a whole is only glanced at, unless its indexes are bad.
+/// A segment that was synced as a whole, with its indexes, is only glanced at, unless these are bad.
 fn examine(
     examiner: &Examiner<'_>,
     base: Offset,
     files: SegmentFiles,
-    next_base: Option<Offset>,
+    is_last: bool,
     synced_to: Offset,
     is_clean: bool,
 ) -> Result<Examined, Error> {
-    if is_clean || next_base.is_some_and(|next| next <= synced_to) {
-        if let Some(examined) = examiner.glance(base, files)? {
-            return Ok(examined);
+    if is_clean || !is_last {
+        match examiner.glance(base, files)? {
+            Some(examined) if is_clean || examined.next_offset <= synced_to => return Ok(examined),
+            Some(_) => {}
+            None => {
+                let name = file_name(base, FileKind::Log);
+                tracing::warn!(directory = %examiner.directory.display(), segment = %name, "the indexes are rebuilt");
+            }
         }
-        let name = file_name(base, FileKind::Log);
-        tracing::warn!(directory = %examiner.directory.display(), segment = %name, "the indexes are rebuilt");
     }
     examiner.go_through(base, files)
 }

@@ -35,27 +35,27 @@ pub fn work(world: &World, promises: &mut Promises) -> Result<(), Error> {
     day.evening()
 }
 
-fn create(manager: &LogManager, promises: &mut Promises, topic: &str) -> Result<(), Error> {
+pub(super) fn create(manager: &LogManager, promises: &mut Promises, topic: &str) -> Result<(), Error> {
     manager.create(&partition(topic, 0), TOPIC_ID, config())?;
     promises.of(topic).exists = true;
     Ok(())
 }
 
-struct Day<'m, 'p> {
-    manager: &'m LogManager,
-    promises: &'p mut Promises,
+pub(super) struct Day<'m, 'p> {
+    pub(super) manager: &'m LogManager,
+    pub(super) promises: &'p mut Promises,
     /// The next sequence number of producer 1, which writes to `a`.
-    sequence: i32,
-    time: i64,
-    leader_epoch: LeaderEpoch,
+    pub(super) sequence: i32,
+    pub(super) time: i64,
+    pub(super) leader_epoch: LeaderEpoch,
 }
 
 impl Day<'_, '_> {
-    fn log(&self, topic: &str) -> std::sync::Arc<Log> {
+    pub(super) fn log(&self, topic: &str) -> std::sync::Arc<Log> {
         self.manager.log(&partition(topic, 0)).expect("it exists")
     }
 
-    fn append(&mut self, topic: &str, make: Make) -> Result<(), Error> {
+    pub(super) fn append(&mut self, topic: &str, make: Make) -> Result<(), Error> {
         self.time += 7;
         let log = self.log(topic);
         let batch: RecordBatch = make.at(self.time).batch();
@@ -77,7 +77,7 @@ impl Day<'_, '_> {
         self.append(topic, make)
     }
 
-    fn end(&mut self, topic: &str, producer: i64, result: TransactionResult) -> Result<(), Error> {
+    pub(super) fn end(&mut self, topic: &str, producer: i64, result: TransactionResult) -> Result<(), Error> {
         let log = self.log(topic);
         self.promises.attempt_marker(topic, log.log_end_offset(), producer, result);
         log.append_marker(MarkerAppend { leader_epoch: self.leader_epoch, ..marker(producer, 0, result) })?;
@@ -85,7 +85,7 @@ impl Day<'_, '_> {
     }
 
     /// A round: what it has synced is committed.
-    fn round(&mut self) -> Result<(), Error> {
+    pub(super) fn round(&mut self) -> Result<(), Error> {
         for log in self.manager.logs() {
             log.sync()?;
         }
