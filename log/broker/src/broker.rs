@@ -1,7 +1,7 @@
 //! A running broker: opens its parts in order, and closes them in the opposite one.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -221,6 +221,9 @@ fn advertised(config: &BrokerConfig, addresses: &[SocketAddr]) -> Result<(String
     let (host, told_port) = told.rsplit_once(':').ok_or_else(|| invalid("it must be host:port"))?;
     let told_port: u16 = told_port.parse().map_err(|_| invalid("its port is not a number up to 65535"))?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
+    if host.parse().is_ok_and(|address: IpAddr| address.is_unspecified()) {
+        return Err(invalid("nobody can connect to the address that stands for all of this machine's"));
+    }
     Ok((host.to_owned(), if told_port == 0 { port } else { told_port }))
 }
 

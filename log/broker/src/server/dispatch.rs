@@ -14,7 +14,10 @@ pub(crate) fn begin(context: &RequestContext, request: Request) -> Answer {
         return Answer::Close { reason };
     }
     match context.core.gate.judge(&context.client.principal, &request) {
-        Verdict::Admit => handlers::begin(context, request),
+        Verdict::Admit => match context.core.gate.throttle_ms(&context.client.principal, &request) {
+            ..1 => handlers::begin(context, request),
+            throttle_ms => handlers::begin(context, request).throttled(throttle_ms),
+        },
         Verdict::Deny => {
             tracing::info!(principal = %context.client.principal, %api_key, "denied");
             handlers::deny(context, request)

@@ -39,6 +39,30 @@ impl Answer {
     pub(crate) fn now(response: impl Into<Response>) -> Self {
         Self::Now(response.into())
     }
+
+    /// The same answer, asking the client to send nothing for so many ms. Produce and Fetch say so, since these
+    /// are what quotas are about.
+    pub(crate) fn throttled(self, throttle_ms: i32) -> Self {
+        match self {
+            Self::Now(response) => Self::Now(throttle(response, throttle_ms)),
+            Self::Waits(pending) => {
+                Self::Waits(Box::pin(async move { throttle(pending.await, throttle_ms) }))
+            }
+            Self::Blocks(pending) => {
+                Self::Blocks(Box::pin(async move { pending.await.throttled(throttle_ms) }))
+            }
+            Self::Silent | Self::Close { .. } => self,
+        }
+    }
+}
+
+fn throttle(mut response: Response, throttle_ms: i32) -> Response {
+    match &mut response {
+        Response::Produce(produce) => produce.throttle_time_ms = throttle_ms,
+        Response::Fetch(fetch) => fetch.throttle_time_ms = throttle_ms,
+        _ => {}
+    }
+    response
 }
 
 /// What leaves the order.

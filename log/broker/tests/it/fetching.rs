@@ -1,11 +1,12 @@
 //! Fetch: what is returned, and when.
 
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use thalweg_protocol::ErrorCode;
 
 use crate::calls::{FETCH, batch, batches, create_topic, fetch, fetch_request, produce, values};
-use crate::harness::{Harness, three_ways};
+use crate::harness::{Harness, Way, three_ways};
 
 three_ways!(
     a_fetch_in_the_middle_of_a_batch_returns_the_batch,
@@ -190,4 +191,37 @@ async fn every_version_of_fetch(harness: &Harness) {
         let response = client.call(request, version).await;
         assert_eq!(values(&response.responses[0].partitions[0]), [(0, "v".to_owned())], "version {version}");
     }
+}
+
+/// Takes what is synced of the segments of partition 0 out of the page cache.
+fn forget_cached(harness: &Harness, topic: &str) {
+    for entry in std::fs::read_dir(harness.dir().join(format!("{topic}-0"))).expect("the log is there") {
+        let path = entry.expect("it can be listed").path();
+        if path.extension().is_some_and(|extension| extension == "log") {
+            let file = std::fs::File::open(path).expect("it can be read");
+            // SAFETY: the descriptor is open; the call only gives advice.
+            let advised = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+            assert_eq!(advised, 0);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_in_the_page_cache_comes_from_the_disk() {
+    let harness = Harness::start(Way::Tcp).await;
+    let client = harness.connect().await;
+    create_topic(&client, "cold", 1).await;
+    let sent: Vec<_> = (0..20).map(|at| at.to_string().repeat(100_000)).collect();
+    for value in &sent {
+        produce(&client, "cold", batch([value])).await;
+    }
+    forget_cached(&harness, "cold");
+    // Larger than a socket's buffers, so that it leaves in several steps.
+    let mut request = fetch_request("cold", &[(0, 0)]);
+    request.topics[0].partitions[0].partition_max_bytes = 50 << 20;
+    let response = client.call(request, FETCH).await;
+    let got: Vec<_> =
+        values(&response.responses[0].partitions[0]).into_iter().map(|(_, value)| value).collect();
+    assert!(got == sent, "{} values came back", got.len());
+    harness.finish().await;
 }

@@ -77,3 +77,32 @@ async fn what_is_denied_has_no_effect() {
         harness.finish().await;
     }
 }
+
+/// Asks for a pause after each Produce.
+struct Throttling;
+
+impl Gate for Throttling {
+    fn judge(&self, _: &Principal, _: &Request) -> Verdict {
+        Verdict::Admit
+    }
+
+    fn throttle_ms(&self, _: &Principal, request: &Request) -> i32 {
+        if matches!(request, Request::Produce(_)) { 70 } else { 0 }
+    }
+}
+
+#[tokio::test]
+async fn a_quota_reaches_the_client() {
+    for way in [Way::Tcp, Way::InProcess, Way::ThroughBytes] {
+        let harness = Harness::start_with(way, |_| {}, Throttling).await;
+        let client = harness.connect().await;
+        create_topic(&client, "t", 1).await;
+        for acks in [1, -1] {
+            let request = produce_request("t", acks, vec![(0, batch(["v"]))]);
+            assert_eq!(client.call(request, PRODUCE).await.throttle_time_ms, 70, "{way:?}");
+        }
+        let fetched = client.call(crate::calls::fetch_request("t", &[(0, 0)]), crate::calls::FETCH).await;
+        assert_eq!(fetched.throttle_time_ms, 0, "{way:?}");
+        harness.finish().await;
+    }
+}

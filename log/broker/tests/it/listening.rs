@@ -66,6 +66,7 @@ async fn settings_that_make_no_sense_are_refused() {
         check(|config| config.node_id = -1, "node_id"),
         check(|config| config.default_partitions = 0, "default_partitions"),
         check(|config| config.advertised = Some("nowhere".to_owned()), "advertised"),
+        check(|config| config.listen = vec!["0.0.0.0:0".to_owned()], "advertised"),
         check(
             |config| {
                 config.topic_defaults.insert("retention.ms".to_owned(), "soon".to_owned());

@@ -20,6 +20,7 @@ three_ways!(
     bad_batches_are_refused_and_nothing_is_appended,
     topics_can_be_named_by_id,
     log_append_time,
+    a_relaxed_topic_does_not_wait_for_the_disk,
     every_version_of_produce,
 );
 
@@ -181,6 +182,15 @@ async fn log_append_time(harness: &Harness) {
     let got = batches(&fetch(&client, "stamped", 0).await);
     assert!(got[0].header().is_log_append_time());
     assert_eq!(got[0].header().max_timestamp, answer.log_append_time_ms);
+}
+
+async fn a_relaxed_topic_does_not_wait_for_the_disk(harness: &Harness) {
+    let client = harness.connect().await;
+    create_topic_with(&client, "relaxed", 1, &[("durability", "relaxed")]).await;
+    for at in 0..20 {
+        assert_eq!(produce(&client, "relaxed", batch([at.to_string()])).await, at);
+        assert_eq!(list_offset(&client, "relaxed", -1).await.offset, at + 1, "it can be read at once");
+    }
 }
 
 async fn every_version_of_produce(harness: &Harness) {

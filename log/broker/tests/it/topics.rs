@@ -1,5 +1,8 @@
 //! Metadata, topics and their configs.
 
+use std::time::{Duration, Instant};
+
+use thalweg_broker::AllowAll;
 use thalweg_protocol::messages::create_partitions::{CreatePartitionsRequest, CreatePartitionsTopic};
 use thalweg_protocol::messages::create_topics::{CreatableTopic, CreateTopicsRequest};
 use thalweg_protocol::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
@@ -14,7 +17,7 @@ use thalweg_protocol::messages::metadata::{
 use thalweg_protocol::{ErrorCode, Uuid};
 
 use crate::calls::{all_topics, batch, create_topic, create_topic_with, fetch, list_offset, produce};
-use crate::harness::{Client, Harness, three_ways};
+use crate::harness::{Client, Harness, Way, three_ways};
 
 three_ways!(
     topics_are_made_when_they_are_asked_for,
@@ -239,4 +242,23 @@ async fn the_cluster_is_described(harness: &Harness) {
         assert_eq!(response.brokers.len(), 1);
         assert!(response.cluster_authorized_operations > 0);
     }
+}
+
+#[tokio::test]
+async fn retention_runs_by_itself() {
+    let change = |config: &mut thalweg_broker::BrokerConfig| config.retention_check_interval_ms = 20;
+    let harness = Harness::start_with(Way::InProcess, change, AllowAll).await;
+    let client = harness.connect().await;
+    let configs = [("segment.bytes", "4096"), ("retention.bytes", "8192"), ("retention.ms", "-1")];
+    create_topic_with(&client, "t", 1, &configs).await;
+    for _ in 0..20 {
+        produce(&client, "t", batch(["x".repeat(2000)])).await;
+    }
+    let start = Instant::now();
+    while list_offset(&client, "t", -2).await.offset < 10 {
+        assert!(start.elapsed() < Duration::from_secs(20), "nothing was deleted");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(list_offset(&client, "t", -1).await.offset, 20);
+    harness.finish().await;
 }
