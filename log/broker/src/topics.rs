@@ -44,8 +44,10 @@ pub(crate) fn new_topic(config: &BrokerConfig, name: ByteString) -> NewTopic {
 }
 
 fn internal_configs() -> BTreeMap<String, String> {
-    // Segments of 100 MiB, as Kafka's: compaction leaves the active one alone, and these are read whole.
-    let configs = [("cleanup.policy", "compact"), ("segment.bytes", "104857600")];
+    // Segments of 100 MiB, as Kafka's: compaction leaves the active one alone, and these are read whole. A record may
+    // have 10 MiB: one holds all members of a group with their assignments.
+    let configs =
+        [("cleanup.policy", "compact"), ("segment.bytes", "104857600"), ("max.message.bytes", "10485760")];
     configs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_protocol::ErrorCode;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use super::{Journal, JournalError, partition_for};
 use crate::partition::Partition;
@@ -36,7 +38,12 @@ pub(crate) struct Shards<S: Shard> {
 struct Slot<S> {
     partition: Arc<Partition>,
     shard: OnceCell<Arc<S>>,
+    /// Guards when a load has failed last, so that not every request reads the whole log again.
+    failed_at: Mutex<Option<Instant>>,
 }
+
+/// How long after a failed load the next one is tried.
+const LOAD_RETRY: Duration = Duration::from_secs(5);
 
 impl<S: Shard> Shards<S> {
     /// No shards yet, of the internal topic `topic`.
@@ -73,15 +80,20 @@ impl<S: Shard> Shards<S> {
             _ => ErrorCode::CoordinatorNotAvailable,
         })?;
         let slot = self.slot(index, partition);
-        slot.shard.get_or_try_init(|| self.load(&slot.partition)).await.cloned()
+        slot.shard.get_or_try_init(|| self.load(&slot)).await.cloned()
     }
 
-    async fn load(&self, partition: &Arc<Partition>) -> Result<Arc<S>, ErrorCode> {
+    async fn load(&self, slot: &Slot<S>) -> Result<Arc<S>, ErrorCode> {
+        let partition = &slot.partition;
+        if slot.failed_at.lock().is_some_and(|failed_at| failed_at.elapsed() < LOAD_RETRY) {
+            return Err(ErrorCode::CoordinatorNotAvailable);
+        }
         let (journal, settings) = (Journal::new(Arc::clone(partition)), self.settings.clone());
         match spawn_blocking(move || S::load(journal, &settings)).await {
             Ok(Ok(shard)) => Ok(Arc::new(shard)),
             Ok(Err(error)) => {
                 tracing::error!(partition = %partition.id(), %error, "cannot load the coordinator's state");
+                *slot.failed_at.lock() = Some(Instant::now());
                 Err(ErrorCode::CoordinatorNotAvailable)
             }
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
@@ -98,7 +110,11 @@ impl<S: Shard> Shards<S> {
         if let Some(slot) = slots.get(&index).filter(|slot| is_current(slot)) {
             return Arc::clone(slot);
         }
-        let slot = Arc::new(Slot { partition: Arc::clone(partition), shard: OnceCell::new() });
+        let slot = Arc::new(Slot {
+            partition: Arc::clone(partition),
+            shard: OnceCell::new(),
+            failed_at: Mutex::default(),
+        });
         slots.insert(index, Arc::clone(&slot));
         slot
     }

@@ -3,10 +3,10 @@
 
 use bytestring::ByteString;
 use thalweg_controller::Node;
-use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::find_coordinator::{
     Coordinator, FindCoordinatorRequest, FindCoordinatorResponse,
 };
+use thalweg_protocol::{ErrorCode, TopicPartition};
 
 use super::RequestContext;
 use crate::coordinator::partition_for;
@@ -63,8 +63,11 @@ fn topic_of(key_type: i8) -> Result<&'static str, ErrorCode> {
 }
 
 /// Makes the topic unless it is there. That it could not be made shows in the look-up that follows.
+///
+/// A topic that another request is about to make is in the metadata before this node holds it: then the proposal
+/// comes too late, and its answer after that.
 async fn ensure(context: &RequestContext, name: &'static str) {
-    if context.core.controller.state().topic(name).is_some() {
+    if context.core.partitions.topic(name).is_ok() {
         return;
     }
     let topic = topics::new_topic(&context.core.config, ByteString::from_static(name));
@@ -79,6 +82,10 @@ fn find(context: &RequestContext, topic: &str, key: &str) -> Result<Node, ErrorC
     let index = partition_for(key, topic.partitions.len() as i32);
     let partition = topic.partition(index).ok_or(ErrorCode::CoordinatorNotAvailable)?;
     let node = state.node(partition.leader).ok_or(ErrorCode::CoordinatorNotAvailable)?;
+    if node.id == context.core.node {
+        let id = TopicPartition::new(topic.name.clone(), index);
+        context.core.partitions.leader(&id).map_err(|_| ErrorCode::CoordinatorNotAvailable)?;
+    }
     Ok(Node::clone(node))
 }
 

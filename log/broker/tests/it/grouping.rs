@@ -246,6 +246,25 @@ async fn groups_are_listed_described_and_deleted(harness: &Harness) {
     assert_eq!(client.call(ListGroupsRequest::default(), 5).await.groups, []);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_told_the_coordinator_can_join() {
+    let harness = Harness::start(Way::InProcess).await;
+    // The first one makes the internal topic, the others find it half made.
+    let joins = (0..8).map(|_| {
+        let client = harness.broker.connect().open().expect("the broker runs");
+        tokio::spawn(async move {
+            let client = Client(client);
+            find_coordinator(&client, "g", 0).await;
+            let joined = client.call(join_request("g", "", None), JOIN).await;
+            assert_eq!(code(joined.error_code), ErrorCode::MemberIdRequired);
+        })
+    });
+    for join in joins.collect::<Vec<_>>() {
+        join.await.expect("told and taken");
+    }
+    harness.finish().await;
+}
+
 #[tokio::test]
 async fn a_group_outlives_its_broker() {
     let harness = Harness::start(Way::Tcp).await;
