@@ -206,3 +206,18 @@ fn epochs_tell_where_to_truncate() {
     check(&log, &[(1, 1, 9), (8, 8, 12)]);
     assert_eq!(log.epoch_of_offset(Offset(9)), Some(LeaderEpoch(8)));
 }
+
+#[test]
+fn the_newest_epoch_is_remembered_without_a_record_of_it() {
+    let mut world = World::new();
+    let log = world.create(&small());
+    append(&log, Make::values(&["a"]));
+    commit(&log);
+    log.begin_leader_epoch(LeaderEpoch(9)).expect("newer");
+    log.sync().expect("synced");
+    drop(log);
+    world.crash(Crash::Dropped);
+    let log = world.open(&small(), synced_to(1));
+    assert_eq!(log.latest_epoch(), Some(LeaderEpoch(9)));
+    assert!(matches!(try_append(&log, Make::values(&["b"])), Err(Error::StaleLeaderEpoch { .. })));
+}

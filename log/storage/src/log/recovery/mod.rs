@@ -163,7 +163,8 @@ fn find_epochs(plan: &Plan, examiner: &Examiner<'_>) -> Result<(LeaderEpochs, bo
     let stored = examiner.environment.read_whole(&path)?;
     let decoded = stored.as_deref().and_then(LeaderEpochs::decode);
     let mut epochs = decoded.clone().unwrap_or_default();
-    epochs.truncate_to(plan.log_end);
+    // One that began right at the end is still the newest there was: an older leader must not append after it.
+    epochs.truncate_to(plan.log_end.plus(1));
     for examined in &plan.keep {
         let found = match &examined.rebuilt {
             Some(rebuilt) => rebuilt.epochs.clone(),
