@@ -29,14 +29,25 @@ pub(super) enum KeyLayout {
 }
 
 impl KeyLayout {
-    /// Appends the place of `key`. A key too short to be windowed lies in the first segment.
+    /// Appends the place of `key`.
     pub(super) fn place(self, prefix: StorePrefix, key: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&prefix);
-        if let Self::Segmented { segment_ms } = self {
-            let start = super::window::split_windowed_key(key).map_or(i64::MIN, |(_, start)| start);
-            out.extend_from_slice(&segment(start, segment_ms).to_be_bytes());
+        if let Self::Segmented { .. } = self {
+            out.extend_from_slice(&self.segment_of(key).to_be_bytes());
         }
         out.extend_from_slice(key);
+    }
+
+    /// The segment that `key` lies in; always 0 where there are none. A key too short to be windowed lies in
+    /// the first segment.
+    pub(super) fn segment_of(self, key: &[u8]) -> u64 {
+        match self {
+            Self::Plain => 0,
+            Self::Segmented { segment_ms } => {
+                let start = super::window::split_windowed_key(key).map_or(i64::MIN, |(_, start)| start);
+                segment(start, segment_ms)
+            }
+        }
     }
 
     /// The key that lies at `place`.

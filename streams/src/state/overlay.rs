@@ -34,6 +34,20 @@ struct Generation {
     dirty: Vec<u32>,
 }
 
+/// Room for sorting the changed keys: segment, first bytes, entry.
+#[derive(Default)]
+pub(super) struct DirtyOrder {
+    places: Vec<(u64, u64, u32)>,
+}
+
+/// The first eight bytes of a key as a number that sorts as they do.
+fn first_bytes(key: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = key.len().min(8);
+    first[..length].copy_from_slice(&key[..length]);
+    u64::from_be_bytes(first)
+}
+
 #[derive(Clone, Copy)]
 struct Entry {
     hash: u64,
@@ -104,6 +118,27 @@ impl Overlay {
             let key = self.young.entries[at as usize].key.of(&self.young.arena);
             (key, self.young.known(at))
         })
+    }
+
+    /// The changed keys with their last values, by segment and then by key: the order in which a backend that
+    /// keeps its keys sorted takes them best.
+    pub(super) fn sorted_dirty<'a>(
+        &'a self,
+        order: &'a mut DirtyOrder,
+        segment_of: impl Fn(&[u8]) -> u64,
+    ) -> impl Iterator<Item = (&'a [u8], Known<'a>)> {
+        let young = &self.young;
+        let key_of = |at: u32| young.entries[at as usize].key.of(&young.arena);
+        order.places.clear();
+        order.places.extend(young.dirty.iter().map(|&at| {
+            let key = key_of(at);
+            (segment_of(key), first_bytes(key), at)
+        }));
+        // Most keys differ in their first eight bytes, which are compared without looking them up.
+        order
+            .places
+            .sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| key_of(a.2).cmp(key_of(b.2))));
+        order.places.iter().map(move |&(_, _, at)| (key_of(at), young.known(at)))
     }
 
     /// About how much memory changes and reads have taken since the last commit.
@@ -200,6 +235,21 @@ mod tests {
         overlay.put(b"a", 5, Some(b"one"));
         assert_eq!(overlay.get(b"a"), known(5, Some(b"one")));
         assert_eq!(overlay.dirty_len(), 2);
+    }
+
+    #[test]
+    fn changes_come_out_sorted_for_the_backend() {
+        let mut overlay = Overlay::new(0);
+        for key in ["b", "a", "long key 2", "long key 1", "a\0", ""] {
+            overlay.put(key.as_bytes(), 0, None);
+        }
+        let mut order = DirtyOrder::default();
+        let sorted: Vec<_> = overlay.sorted_dirty(&mut order, |_| 0).map(|(key, _)| key.to_vec()).collect();
+        assert!(sorted.is_sorted(), "{sorted:?}");
+        let by_length = |key: &[u8]| key.len() as u64;
+        let sorted: Vec<_> =
+            overlay.sorted_dirty(&mut order, by_length).map(|(key, _)| (key.len(), key.to_vec())).collect();
+        assert!(sorted.is_sorted(), "{sorted:?}");
     }
 
     #[test]

@@ -42,6 +42,9 @@ impl RocksShared {
         options.set_block_based_table_factory(&blocks);
         options.set_write_buffer_manager(&memtables);
         options.set_write_buffer_size(MEMTABLE_BYTES);
+        // Most look-ups that get here are of keys never seen: a filter over the memtable answers them.
+        options.set_memtable_prefix_bloom_ratio(0.05);
+        options.set_memtable_whole_key_filtering(true);
         options.set_compression_type(DBCompressionType::Lz4);
         options.set_level_compaction_dynamic_level_bytes(true);
         options.set_max_open_files(OPEN_FILES);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::backend::{Backend, ByteStrings, Found, WriteSet};
 use super::layout::{self, KeyLayout, StorePrefix};
-use super::overlay::{Known, Overlay};
+use super::overlay::{DirtyOrder, Known, Overlay};
 use crate::error::Error;
 use crate::program::TaskId;
 use crate::records::Span;
@@ -132,6 +132,7 @@ pub struct StateStore {
     /// The first segment that may still hold windows.
     oldest_segment: u64,
     missing: Missing,
+    order: DirtyOrder,
 }
 
 /// What a batch of reads did not find in memory.
@@ -161,6 +162,7 @@ impl StateStore {
             expire_before_ms: None,
             oldest_segment: 0,
             missing: Missing::default(),
+            order: DirtyOrder::default(),
         }
     }
 
@@ -271,7 +273,8 @@ impl StateStore {
     /// Adds the changes since the last commit to `changes`, and what has expired.
     pub(crate) fn collect(&mut self, changes: &mut WriteSet) {
         let (layout, prefix) = (self.layout, self.prefix);
-        for (key, Known { timestamp, value }) in self.overlay.dirty() {
+        let segment_of = |key: &[u8]| layout.segment_of(key);
+        for (key, Known { timestamp, value }) in self.overlay.sorted_dirty(&mut self.order, segment_of) {
             let place = |out: &mut Vec<u8>| layout.place(prefix, key, out);
             match value {
                 Some(value) => changes.put(place, |out| layout::stored(timestamp, value, out)),
