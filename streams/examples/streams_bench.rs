@@ -133,9 +133,12 @@ fn run(
     let events = streams.events();
     let processed = AtomicU64::new(0);
     let (mut first, mut cpu_at_first) = (began, 0.0);
+    let (mut commits, mut in_commits) = (0, Duration::ZERO);
     loop {
         match events.recv_timeout(Duration::from_secs(60))? {
             Event::Committed(committed) => {
+                commits += 1;
+                in_commits += committed.took;
                 let before = processed.fetch_add(committed.records_in, Ordering::Relaxed);
                 if before == 0 {
                     (first, cpu_at_first) = (Instant::now() - Duration::from_millis(100), cpu_seconds());
@@ -155,6 +158,7 @@ fn run(
     // What was used before the first commit counts too: it is the work of the first interval, and the start.
     let (cpu, since_start) = (cpu_seconds() - cpu_at_first, cpu_seconds());
     let wall = (closed - first).as_secs_f64();
+    eprintln!("{commits} commits took {:.2}s", in_commits.as_secs_f64());
     println!(
         "{job} {guarantee} threads={threads} records={records} ready={:.2}s process={:.2}s close={:.2}s \
          cpu={since_start:.2}s -> {:.0} rec/s wall, {:.0} rec/cpu-s (from the first commit {:.0})",

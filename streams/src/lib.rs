@@ -26,7 +26,9 @@ pub use output::{
 pub use program::{CHECKPOINT_LIMIT, Counters, Program, ProgramFactory, TaskContext, TaskId};
 pub use records::{InputBatch, RecordBuffer};
 pub use runtime::{CommitOrder, CommitStep, Committed, Event, Failpoint, Moment, Streams, TestHooks};
-pub use serde::{BigEndian, Json, Optional, RawBytes, Serde, SerdeError, Text, Unit, WindowedKey};
+pub use serde::{
+    BigEndian, Json, Optional, RawBytes, Serde, SerdeError, Text, Unit, WindowStoreKey, WindowedKey,
+};
 pub use state::{
     OwnedValue, StateStore, StoreKind, StoreSpec, StoreView, StoredValue, StoredValues, TimeWindow,
     WINDOW_SUFFIX, Windowed, split_windowed_key, windowed_key,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::state::{TimeWindow, Windowed};
+use crate::state::{TimeWindow, WINDOW_SUFFIX, Windowed, split_windowed_key, windowed_key};
 
 /// Why bytes could not be read, or a value could not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -224,6 +224,32 @@ impl<K, S: Serde<K>> Serde<Windowed<K>> for WindowedKey<S> {
     }
 }
 
+/// A windowed key as stores and changelogs have it ([`windowed_key`](crate::windowed_key)): the key's bytes,
+/// the window's start as 8 big-endian bytes, a sequence number of 4 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowStoreKey<S> {
+    /// How the key within is written.
+    pub key: S,
+    /// The size of the windows in ms.
+    pub size_ms: i64,
+}
+
+impl<K, S: Serde<K>> Serde<Windowed<K>> for WindowStoreKey<S> {
+    fn encode(&self, value: &Windowed<K>, out: &mut Vec<u8>) -> Result<(), SerdeError> {
+        self.key.encode(&value.key, out)?;
+        windowed_key(&[], value.window.start_ms, out);
+        Ok(())
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<Windowed<K>, SerdeError> {
+        let Some((key, start_ms)) = split_windowed_key(bytes) else {
+            return Err(SerdeError::Length { expected: WINDOW_SUFFIX, found: bytes.len() });
+        };
+        let window = TimeWindow { start_ms, end_ms: start_ms.saturating_add(self.size_ms) };
+        Ok(Windowed { key: self.key.decode(key)?, window })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,7 +271,9 @@ mod tests {
         check(Json, (1, "a".to_owned()), br#"[1,"a"]"#);
         check(Optional(Text), Some(String::new()), b"");
         let windowed = Windowed { key: "k".to_owned(), window: TimeWindow { start_ms: 5, end_ms: 15 } };
-        check(WindowedKey { key: Text, size_ms: 10 }, windowed, b"k\0\0\0\0\0\0\0\x05");
+        check(WindowedKey { key: Text, size_ms: 10 }, windowed.clone(), b"k\0\0\0\0\0\0\0\x05");
+        let stored = WindowStoreKey { key: Text, size_ms: 10 };
+        check(stored, windowed, b"k\0\0\0\0\0\0\0\x05\0\0\0\0");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod log;
 mod opener;
 mod opening;
 mod plan;
+mod purge;
 mod restore;
 mod shared;
 mod stream_thread;

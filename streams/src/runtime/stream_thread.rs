@@ -14,6 +14,7 @@ use super::committer::commit;
 use super::events::{Committed, Event};
 use super::log::TransactionLog;
 use super::opener::{Cancel, OpenRequest, Opened};
+use super::purge::Purge;
 use super::restore::DECOMPRESSED_BYTES;
 use super::shared::Shared;
 use super::task::Task;
@@ -38,6 +39,7 @@ pub(super) struct StreamThread {
     committed_at: Instant,
     counted: Counted,
     scratch: Scratch,
+    purge: Purge,
     /// How often in a row the tasks had to be opened again without a commit between.
     reopened: u32,
 }
@@ -79,6 +81,7 @@ impl StreamThread {
             committed_at: Instant::now(),
             counted: Counted::default(),
             scratch: Scratch::new(DECOMPRESSED_BYTES),
+            purge: Purge::new(),
             reopened: 0,
         }
     }
@@ -349,6 +352,7 @@ impl StreamThread {
             commit(&mut working, &mut self.log, &self.shared.config().test_hooks)?;
             self.reopened = 0;
             self.tell_commit(began.elapsed());
+            self.purge.run(&self.shared, self.tasks.values());
         }
         self.committed_at = Instant::now();
         if !self.shared.is_live() {

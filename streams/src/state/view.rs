@@ -7,6 +7,7 @@ use super::backend::{Backend, ByteStrings, Found};
 use super::layout::{self, KeyLayout, StorePrefix};
 use crate::error::Error;
 use crate::program::TaskId;
+use crate::serde::Serde;
 
 /// A store as the last commit left it, over all tasks of this instance that hold a part of it. What is not
 /// committed does not show, so a reader never sees what a crash would take back.
@@ -71,6 +72,29 @@ impl StoreView {
             }
         }
         Ok(None)
+    }
+
+    /// Every key with its value and timestamp, decoded.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or holds something else.
+    pub fn entries<K, V>(
+        &self,
+        key: &impl Serde<K>,
+        value: &impl Serde<V>,
+    ) -> Result<Vec<(K, V, i64)>, Error> {
+        let mut entries = Vec::new();
+        let mut failure = None;
+        self.for_each(|key_bytes, timestamp, value_bytes| {
+            match (key.decode(key_bytes), value.decode(value_bytes)) {
+                (Ok(key), Ok(value)) => entries.push((key, value, timestamp)),
+                (Err(error), _) | (_, Err(error)) => failure = Some(error),
+            }
+        })?;
+        match failure {
+            None => Ok(entries),
+            Some(error) => Err(error.into()),
+        }
     }
 
     /// Visits every key with its timestamp and value, task by task, in the order of the keys (of a window

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use thalweg_streams::testing::{StateAfterCrash, TestDriver};
 use thalweg_streams::{
-    BigEndian, Emit, Grouped, Materialized, StreamsBuilder, Text, TimeWindows, Topology, Unit, WindowedKey,
+    BigEndian, Emit, Grouped, Materialized, StreamsBuilder, Text, TimeWindows, Topology, Unit,
+    WindowStoreKey, Windowed, WindowedKey,
 };
 
 fn counting(windows: TimeWindows, emit: Emit) -> Topology {
@@ -135,7 +136,10 @@ fn windows_leave_the_store_once_they_are_closed() {
         produce(&mut driver, "k", &[minute * 60_000]);
         driver.run().expect("processed");
     }
-    let mut kept = 0;
-    driver.store("windows").for_each(|_, _, _| kept += 1).expect("readable");
-    assert!((1..=2).contains(&kept), "{kept} windows are kept, in segments of a minute");
+    let key = WindowStoreKey { key: Text, size_ms: 1000 };
+    let kept: Vec<(Windowed<String>, i64, i64)> =
+        driver.store("windows").entries(&key, &BigEndian).expect("readable");
+    assert!((1..=2).contains(&kept.len()), "{kept:?} are kept, in segments of a minute");
+    let last = &kept[kept.len() - 1];
+    assert_eq!((last.0.window.start_ms, last.0.window.end_ms, last.1), (1_740_000, 1_741_000, 1));
 }
