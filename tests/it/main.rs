@@ -1,3 +1,6 @@
 //! Whole-system tests: one binary, since linking is slow.
 
+mod bad_use;
+mod demonstration;
+mod round_trip;
 mod tidy;

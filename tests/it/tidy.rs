@@ -85,8 +85,12 @@ fn crates_have_only_the_edges_that_the_architecture_names() {
     let mut checked = 0;
     for (name, allowed) in EDGES {
         let allowed: BTreeSet<String> = allowed.iter().map(|edge| format!("thalweg-{edge}")).collect();
-        for edge in graph.edges[&format!("thalweg-{name}")].iter().filter(|edge| edge.starts_with("thalweg-")) {
-            assert!(allowed.contains(edge), "thalweg-{name} depends on {edge}, which ARCHITECTURE.md does not allow");
+        for edge in graph.edges[&format!("thalweg-{name}")].iter().filter(|edge| edge.starts_with("thalweg-"))
+        {
+            assert!(
+                allowed.contains(edge),
+                "thalweg-{name} depends on {edge}, which ARCHITECTURE.md does not allow"
+            );
             checked += 1;
         }
     }
@@ -136,7 +140,8 @@ fn read(path: &Path) -> String {
 }
 
 fn is_test(path: &Path) -> bool {
-    path.components().any(|part| ["tests", "it", "testing"].contains(&part.as_os_str().to_string_lossy().as_ref()))
+    path.components()
+        .any(|part| ["tests", "it", "testing"].contains(&part.as_os_str().to_string_lossy().as_ref()))
         || path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
 }
 
@@ -158,14 +163,19 @@ fn files_are_small_enough_to_hold_one_thing() {
             long.push(format!("{} has {lines} lines", path.display()));
         }
     }
-    assert!(long.is_empty(), "more than {MOST_PRODUCTION_LINES} lines of production code:\n{}", long.join("\n"));
+    assert!(
+        long.is_empty(),
+        "more than {MOST_PRODUCTION_LINES} lines of production code:\n{}",
+        long.join("\n")
+    );
 }
 
 #[test]
 fn names_say_what_is_inside() {
     for path in sources() {
         for part in path.components() {
-            let name = Path::new(part.as_os_str()).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name =
+                Path::new(part.as_os_str()).file_stem().unwrap_or_default().to_string_lossy().into_owned();
             assert!(!BANNED_NAMES.contains(&name.as_str()), "{} is named for nothing", path.display());
         }
     }

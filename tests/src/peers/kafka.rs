@@ -40,7 +40,9 @@ pub fn install() -> anyhow::Result<PathBuf> {
     let fetched = tempfile::tempdir_in(&home)?;
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pom.xml"), fetched.path().join("pom.xml"))?;
     let mut maven = Command::new("mvn");
-    maven.args(["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"]).current_dir(fetched.path());
+    maven
+        .args(["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"])
+        .current_dir(fetched.path());
     run(&mut maven).context("Kafka's jars are fetched with Maven; scripts/setup tests installs it")?;
     if let Err(error) = fs::rename(fetched.path().join("lib"), &jars)
         && !jars.is_dir()
