@@ -6,10 +6,38 @@ use thalweg_tests::node::Node;
 use thalweg_tests::peers::kafka::Kafka;
 use thalweg_tests::process::{binary, run};
 
+/// Flights per carrier over the year.
+const FLIGHTS: [(&str, u32); 16] = [
+    ("9E", 18460),
+    ("AA", 32729),
+    ("AS", 714),
+    ("B6", 54635),
+    ("DL", 48110),
+    ("EV", 54173),
+    ("F9", 685),
+    ("FL", 3260),
+    ("HA", 342),
+    ("MQ", 26397),
+    ("OO", 32),
+    ("UA", 58665),
+    ("US", 20536),
+    ("VX", 5162),
+    ("WN", 12275),
+    ("YV", 601),
+];
+
 /// Runs the demonstration, which fails by itself on any wrong value, and checks that it said all it should.
 fn check(arguments: &[&str]) -> anyhow::Result<()> {
     let output = run(Command::new(binary("flights")?).args(["--december-seconds", "1"]).args(arguments))?;
     let text = String::from_utf8(output.stdout)?;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    for (carrier, flights) in FLIGHTS {
+        let count = flights.to_string();
+        anyhow::ensure!(
+            words.windows(2).any(|pair| pair == [carrier, count.as_str()]),
+            "no {count} flights of {carrier} in:\n{text}"
+        );
+    }
     for part in [
         "Loaded months 1 to 11: 308641 flights",
         "Live after",
@@ -27,8 +55,39 @@ fn check(arguments: &[&str]) -> anyhow::Result<()> {
 }
 
 #[test]
-fn it_runs_embedded() -> anyhow::Result<()> {
-    check(&[])
+fn it_runs_embedded_and_leaves_the_right_values() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let dir = directory.path().to_str().expect("temporary paths are UTF-8");
+    check(&["--dir", dir])?;
+    let query = |sql: &str| -> anyhow::Result<String> {
+        let log = directory.path().join("log");
+        let mut command = Command::new(binary("thalweg")?);
+        command.arg("--data").arg(log).args(["sql", "--format", "csv", "-c", sql]);
+        Ok(String::from_utf8(run(&mut command)?.stdout)?)
+    };
+    let last = |topic: &str| {
+        format!(
+            "(SELECT *, row_number() OVER (PARTITION BY _key ORDER BY _offset DESC) AS recency FROM \"{topic}\") AS t \
+             WHERE recency = 1"
+        )
+    };
+    let means = query(&format!(
+        "SELECT carrier, round(mean_dep_delay, 4) FROM {} AND carrier IN ('UA', 'EV', 'OO') ORDER BY 1",
+        last("flights-carriers")
+    ))?;
+    let means: Vec<&str> = means.lines().skip(1).collect();
+    anyhow::ensure!(means == ["EV,19.9554", "OO,12.5862", "UA,12.1061"], "{means:?}");
+    let windows = query(&format!("SELECT count(*) FROM {}", last("flights-days")))?;
+    anyhow::ensure!(windows.lines().nth(1) == Some("1098"), "{windows}");
+    let fullest = query(&format!(
+        "SELECT flights, origin FROM {} ORDER BY flights DESC, day LIMIT 5",
+        last("flights-days")
+    ))?;
+    let fullest: Vec<&str> = fullest.lines().skip(1).collect();
+    anyhow::ensure!(fullest[..4] == ["375,EWR"; 4] && fullest[4] != "375,EWR", "{fullest:?}");
+    let unknown = query("SELECT count(*) FROM flights WHERE dep_delay IS NULL")?;
+    anyhow::ensure!(unknown.lines().nth(1) == Some("8255"), "{unknown}");
+    Ok(())
 }
 
 #[test]

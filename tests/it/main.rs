@@ -2,5 +2,6 @@
 
 mod bad_use;
 mod demonstration;
+mod lateness;
 mod round_trip;
 mod tidy;
