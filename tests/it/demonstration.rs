@@ -42,8 +42,6 @@ fn check(arguments: &[&str]) -> anyhow::Result<()> {
         "Loaded months 1 to 11: 308641 flights",
         "Live after",
         "December is in: 28135 flights",
-        " UA       58665   12.11 ",
-        " EV       54173   19.96 ",
         "336776 flights on 1098 days and origins",
         "United Air Lines Inc.",
         "336776 flights, 16 carriers, 1098 windows. Topics and SQL agree with it in every value.",

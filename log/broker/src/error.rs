@@ -204,6 +204,7 @@ pub(crate) fn storage_code(error: &thalweg_storage::Error) -> ErrorCode {
         Storage::InvalidTopicName { .. } => ErrorCode::InvalidTopicException,
         Storage::UnexpectedOffset { .. }
         | Storage::DirectoryHeld { .. }
+        | Storage::NotADataDirectory { .. }
         | Storage::ForeignDirectory { .. }
         | Storage::NewerFormat { .. } => ErrorCode::UnknownServerError,
     }

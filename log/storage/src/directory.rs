@@ -46,7 +46,7 @@ impl DataDirectory {
     /// Takes the directory, making it if it is missing; a fresh one gets the identity that `fresh` names.
     ///
     /// # Errors
-    /// [`Error::DirectoryHeld`], [`Error::ForeignDirectory`] if it belongs to a cluster other than
+    /// [`Error::DirectoryHeld`], [`Error::NotADataDirectory`], [`Error::ForeignDirectory`] if it belongs to a cluster other than
     /// `expected_cluster`, [`Error::NewerFormat`], [`Error::Corrupt`], I/O errors.
     pub fn open(
         path: &Path,
@@ -55,6 +55,7 @@ impl DataDirectory {
         environment: Environment,
     ) -> Result<Self, Error> {
         make_all(path, &environment)?;
+        check_ours(path, &environment)?;
         let lock = Lock::take(path)?;
         let identity = match read_meta(path, &environment)? {
             Some(identity) => identity,
@@ -102,6 +103,20 @@ impl DataDirectory {
     /// The disk, the clock and the directory's health.
     pub fn environment(&self) -> &Environment {
         &self.environment
+    }
+}
+
+/// Refuses a directory that holds anything but what a start that was cut short may leave, and no [`META_FILE`].
+fn check_ours(path: &Path, environment: &Environment) -> Result<(), Error> {
+    let entries = environment.list(path)?;
+    if entries.iter().any(|entry| entry.name == META_FILE) {
+        return Ok(());
+    }
+    // A file system's own directory for what it finds after a crash is nobody's data.
+    let is_left_over = |name: &str| name == Lock::FILE || name == "lost+found" || name.starts_with(META_FILE);
+    match entries.into_iter().find(|entry| !is_left_over(&entry.name)) {
+        Some(entry) => Err(Error::NotADataDirectory { path: path.to_owned(), found: entry.name }),
+        None => Ok(()),
     }
 }
 

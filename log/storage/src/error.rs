@@ -156,6 +156,14 @@ pub enum Error {
         /// Where it listens, once it does.
         address: Option<String>,
     },
+    /// The directory holds something, but nothing that says it is a data directory.
+    #[error("{path} is foreign: it holds {found:?} but is no data directory; name an empty or a new one")]
+    NotADataDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Something that is in it.
+        found: String,
+    },
     /// The directory belongs to another cluster.
     #[error("{path} belongs to cluster {found}, not to {expected}")]
     ForeignDirectory {

@@ -10,8 +10,6 @@ use parking_lot::Mutex;
 use crate::directory::Holder;
 use crate::error::{Error, Operation};
 
-const FILE: &str = "lock";
-
 /// Whoever only looks who holds the lock holds it for a moment, too.
 const ATTEMPTS: usize = 10;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(5);
@@ -26,12 +24,15 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
+    /// The name of the lock file in its directory.
+    pub(crate) const FILE: &str = "lock";
+
     /// Takes the lock of a directory that exists.
     ///
     /// # Errors
     /// [`Error::DirectoryHeld`]; I/O errors.
     pub(crate) fn take(directory: &Path) -> Result<Self, Error> {
-        let path = directory.join(FILE);
+        let path = directory.join(Self::FILE);
         let failed = |source| Error::io(Operation::Lock, &path, source);
         let mut options = OpenOptions::new();
         let mut file =
@@ -57,7 +58,7 @@ impl Lock {
     /// # Errors
     /// I/O errors.
     pub(crate) fn holder(directory: &Path) -> Result<Option<Holder>, Error> {
-        let path = directory.join(FILE);
+        let path = directory.join(Self::FILE);
         let mut file = match File::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|source| Error::io(Operation::Lock, &path, source))?,
