@@ -1,18 +1,34 @@
 //! Wrong use: what is said, with which exit code, and that nothing is lost by it.
 
 use std::fs;
+use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use thalweg_tests::node::Node;
-use thalweg_tests::process::{binary, run};
+use thalweg_tests::process::{Process, binary, run};
 
-fn thalweg(arguments: &[&str]) -> anyhow::Result<Output> {
+fn thalweg(arguments: &[&str]) -> anyhow::Result<Said> {
     let mut command = Command::new(binary("thalweg")?);
     command.args(arguments).stdin(Stdio::null()).env_remove("THALWEG_BOOTSTRAP").env_remove("THALWEG_DATA");
-    Ok(command.output()?)
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = Process::spawn(&mut command)?;
+    // What should be refused might run for ever. Nothing here prints more than a pipe holds.
+    let code = process.wait(Duration::from_secs(30))?;
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    process.child().stdout.take().context("it is piped")?.read_to_end(&mut stdout)?;
+    process.child().stderr.take().context("it is piped")?.read_to_end(&mut stderr)?;
+    Ok(Said { code, stdout, stderr })
+}
+
+/// How a command ended, and what it printed.
+struct Said {
+    code: i32,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
 }
 
 /// Runs the program, and checks its exit code and that its error says each of `said`.

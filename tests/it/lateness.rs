@@ -105,8 +105,10 @@ async fn read(client: &Client, topic: &str) -> anyhow::Result<BTreeMap<(String, 
         let polled = consumer.poll(Duration::from_secs(5)).await?;
         for fetched in &polled.batches {
             fetched.for_each(&mut scratch, |record| -> anyhow::Result<()> {
-                let (origin, start) = thalweg_streams::split_windowed_key(record.key.context("a key")?)
-                    .context("a windowed key")?;
+                let key = record.key.context("a key")?;
+                let (origin, start) =
+                    key.split_last_chunk::<8>().context("a windowed key ends in its start")?;
+                let start = i64::from_be_bytes(*start);
                 let flights = serde_json::from_slice(record.value.context("a value")?)?;
                 windows.insert((String::from_utf8(origin.to_vec())?, start), flights);
                 Ok(())
