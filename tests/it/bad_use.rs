@@ -35,11 +35,7 @@ struct Said {
 fn check(arguments: &[&str], code: i32, said: &[&str]) -> anyhow::Result<()> {
     let output = thalweg(arguments)?;
     let error = String::from_utf8(output.stderr)?;
-    ensure!(
-        output.status.code() == Some(code),
-        "{arguments:?} ended with {}, not {code}:\n{error}",
-        output.status
-    );
+    ensure!(output.code == code, "{arguments:?} ended with {}, not {code}:\n{error}", output.code);
     for part in said {
         ensure!(error.contains(part), "{arguments:?} does not say `{part}`:\n{error}");
     }

@@ -217,11 +217,10 @@ pub(super) fn timestamp(column: &str, text: &str, line: u64) -> Result<i64, Erro
 mod tests {
     use super::*;
 
-    fn read(
-        text: &'static [u8],
-        format: InputFormat,
-        columns: Columns,
-    ) -> Result<Vec<(Option<String>, Option<i64>, String)>, Error> {
+    /// Key, timestamp and value.
+    type Parts = (Option<String>, Option<i64>, String);
+
+    fn read(text: &'static [u8], format: InputFormat, columns: Columns) -> Result<Vec<Parts>, Error> {
         let mut input = Input::new(Box::new(text), format, None, columns)?;
         let mut record = InputRecord::default();
         let mut all = Vec::new();
