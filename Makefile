@@ -1,5 +1,5 @@
 # Everything here is a thin name for one command; the README says what each does and how long it takes.
-.PHONY: demo test soak bench setup lint
+.PHONY: demo test setup setup-tests
 
 CARGO ?= cargo
 
