@@ -46,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut config = StreamsConfig::new(application.clone(), state);
     config.test_hooks = TestHooks::from_environment()?;
     config.session_timeout_ms = 6_000;
+    config.threads = 2;
     let streams = Streams::start(builder.build()?, config, ClientConfig::with_bootstrap(bootstrap))?;
 
     let events = streams.events();

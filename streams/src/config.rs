@@ -29,13 +29,10 @@ pub struct StreamsConfig {
     /// holds about a million small aggregates.
     #[serde(default = "defaults::uncommitted_bytes")]
     pub uncommitted_bytes: usize,
-    /// The memory for reading state, in bytes, of all stores together: block cache and memtables. 256 MiB.
+    /// The memory for committed state, in bytes, of all stores of all tasks together: half for RocksDB's block
+    /// cache and memtables, half for values kept at hand from the last commits. 256 MiB.
     #[serde(default = "defaults::state_memory_bytes")]
     pub state_memory_bytes: usize,
-    /// The memory for values of stores that are kept decoded from the last commits, in bytes a store and
-    /// task. 32 MiB: a hit saves a read of RocksDB.
-    #[serde(default = "defaults::store_cache_bytes")]
-    pub store_cache_bytes: usize,
     /// What holds the state: RocksDB (where the feature is on) or memory.
     #[serde(default)]
     pub state: StateKind,
@@ -127,7 +124,6 @@ impl StreamsConfig {
             commit_interval_ms: defaults::commit_interval_ms(),
             uncommitted_bytes: defaults::uncommitted_bytes(),
             state_memory_bytes: defaults::state_memory_bytes(),
-            store_cache_bytes: defaults::store_cache_bytes(),
             state: StateKind::default(),
             queued_records: defaults::queued_records(),
             undecodable: Undecodable::default(),
@@ -175,10 +171,16 @@ impl StreamsConfig {
                 reason: "must be greater than 0".into(),
             });
         }
-        if self.uncommitted_bytes > (1 << 30) || self.store_cache_bytes > (1 << 30) {
+        if self.uncommitted_bytes > (1 << 30) {
+            return Err(Error::Config { field: "uncommitted_bytes", reason: "must be at most 1 GiB".into() });
+        }
+        if u64::from(self.transaction_timeout_ms) < 2 * self.commit_interval_ms {
             return Err(Error::Config {
-                field: "uncommitted_bytes, store_cache_bytes",
-                reason: "must be at most 1 GiB".into(),
+                field: "transaction_timeout_ms",
+                reason: format!(
+                    "must be at least twice the commit interval of {} ms",
+                    self.commit_interval_ms
+                ),
             });
         }
         Ok(())
@@ -197,9 +199,6 @@ mod defaults {
     }
     pub(super) fn state_memory_bytes() -> usize {
         256 << 20
-    }
-    pub(super) fn store_cache_bytes() -> usize {
-        32 << 20
     }
     pub(super) fn queued_records() -> usize {
         10_000

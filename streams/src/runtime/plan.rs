@@ -197,6 +197,16 @@ impl Plan {
         self.partitions.insert(topic.clone(), partitions);
     }
 
+    /// How much each store of each task may keep at hand: its share of half of the memory for state, as if all
+    /// tasks ran here. An arena's offsets end far above a gigabyte.
+    fn cache_bytes(&self) -> usize {
+        let stores = |subtopology: &Subtopology| {
+            subtopology.stores.len() * self.task_count(subtopology).max(0) as usize
+        };
+        let stores: usize = self.topology.subtopologies.iter().map(stores).sum();
+        (self.config.state_memory_bytes / 2 / stores.max(1)).min(1 << 30)
+    }
+
     fn output(&self, task: TaskId) -> Output {
         let topic = |name: ByteString| {
             let partitions = self.partitions.get(&name).copied().unwrap_or(1);
@@ -231,7 +241,7 @@ impl Plan {
                 state,
                 output: self.output(id),
                 changelogs: changelogs.map(|(_, log)| OutputTopic::new(log.topic, count)).collect(),
-                cache_bytes: self.config.store_cache_bytes,
+                cache_bytes: self.cache_bytes(),
             },
             last,
         )

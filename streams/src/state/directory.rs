@@ -54,7 +54,7 @@ impl StateDirectory {
             process_id,
             kind: config.state,
             #[cfg(feature = "rocksdb")]
-            shared: RocksShared::new(config.state_memory_bytes),
+            shared: RocksShared::new(config.state_memory_bytes / 2),
             _lock: lock,
         })
     }

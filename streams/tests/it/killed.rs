@@ -223,9 +223,15 @@ fn while_flights_arrive(cluster: &Cluster, work: impl FnOnce()) -> usize {
     })
 }
 
+/// How often to kill at random, beside the points of the commit; more in a soak.
+fn random_kills() -> usize {
+    std::env::var("THALWEG_RANDOM_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(15)
+}
+
 #[test]
 fn the_application_is_killed_at_every_step_and_at_random() {
-    for (emit, random_kills) in [("per-record", 15), ("per-commit", 5)] {
+    let random_kills = random_kills();
+    for (emit, random_kills) in [("per-record", random_kills), ("per-commit", random_kills / 3)] {
         let cluster = Cluster::listening(&TOPICS);
         let mut application = Application::new(&cluster, emit, CommitOrder::Sound);
         let mut random = fastrand::Rng::with_seed(3);
@@ -311,7 +317,7 @@ fn the_broker_is_killed_at_random() {
     let mut random = fastrand::Rng::with_seed(4);
     let flights = while_flights_arrive(&cluster, || {
         let process = application.spawn(None, false);
-        for kill in 0..6 {
+        for kill in 0..random_kills() / 2 {
             process.wait_for("commit");
             std::thread::sleep(Duration::from_micros(random.u64(..300_000)));
             broker.kill();

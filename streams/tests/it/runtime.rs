@@ -224,6 +224,32 @@ fn tasks_move_between_instances_without_loss_or_repetition() {
 }
 
 #[test]
+fn an_empty_input_holds_nothing_up_and_a_merge_keeps_the_order_of_time() {
+    let cluster = Cluster::start(&[("left", 1), ("right", 1), ("empty", 2), ("out", 1)]);
+    let builder = StreamsBuilder::new();
+    let left = builder.stream::<String, String>("left", Text, Text);
+    let both = left.merge(&builder.stream("right", Text, Text));
+    both.merge(&builder.stream("empty", Text, Text)).to("out", Text, Text);
+    let topology = builder.build().expect("valid");
+    let names: Vec<String> = (0..200).map(|at| at.to_string()).collect();
+    let named = |from: usize, step: usize| {
+        names.iter().enumerate().skip(from).step_by(step).map(|(at, name)| ("k", name.as_str(), at as i64))
+    };
+    cluster.produce("left", named(0, 2));
+    cluster.produce("right", named(1, 2).take(50));
+    let streams = Streams::start(topology, config(&cluster, "a"), cluster.client_config()).expect("started");
+    wait_for(&streams, "live", |event| matches!(event, Event::Live));
+    streams.close().expect("an orderly end");
+    let out: Vec<usize> = cluster
+        .read("out")
+        .into_iter()
+        .map(|read| String::from_utf8_lossy(&read.value.expect("a value")).parse().expect("a number"))
+        .collect();
+    assert_eq!(out.len(), 150);
+    assert!(out.is_sorted(), "{out:?}");
+}
+
+#[test]
 fn dead_letters_go_to_their_topic() {
     let cluster = Cluster::start(&[("in", 2), ("out", 1)]);
     let builder = StreamsBuilder::new();
