@@ -1,5 +1,7 @@
 //! Both coordinators on a disk that syncs when it is told to, and crashes.
 
+mod unsynced_disk;
+
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use tempfile::TempDir;
 use thalweg_controller::{
-    Controller, CreateTopics, LocalConfig, LocalDriver, NewTopic, OsDisk, RegisterNode, Subscription,
+    Controller, CreateTopics, LocalConfig, LocalDriver, NewTopic, RegisterNode, Subscription,
 };
 use thalweg_protocol::record::{BatchBuilder, BatchProducer, Batches, ControlRecord, RecordBatch};
 use thalweg_protocol::{
@@ -23,6 +25,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use self::unsynced_disk::UnsyncedDisk;
 use super::{Clocks, Setting};
 use crate::config::BrokerConfig;
 use crate::group::GroupCoordinator;
@@ -41,6 +44,9 @@ const TURNS: usize = 64;
 /// How long a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Shorter than in a broker: after a crash nothing is ever complete.
+const COMPLETION_WAIT: Duration = Duration::from_millis(50);
+
 /// More rounds of syncs than anything takes to settle.
 const MAX_ROUNDS: usize = 8;
 
@@ -49,6 +55,7 @@ pub(crate) struct Rig {
     pub(crate) transactions: Arc<TransactionCoordinator>,
     pub(crate) partitions: Arc<Partitions>,
     pub(crate) filesystem: Arc<SimulatedFilesystem>,
+    pub(crate) wall: Arc<ManualClock>,
     controller: Controller,
     logs: Arc<LogManager>,
     stop: watch::Sender<bool>,
@@ -63,20 +70,20 @@ impl Rig {
         let temporary = || TempDir::new().expect("a temporary directory");
         let (data, metadata) = (temporary(), temporary());
         let path = metadata.path().join("log");
-        let controller = LocalDriver::create(Arc::new(OsDisk), &path, CLUSTER, LocalConfig::default());
+        let controller = LocalDriver::create(Arc::new(UnsyncedDisk), &path, CLUSTER, LocalConfig::default());
         drop(controller.expect("metadata can be made"));
         let rig = Self::start(data, metadata).await;
-        for (name, partitions) in [(CONSUMER_OFFSETS, 1), (TRANSACTION_STATE, 1), ("t", 2)] {
-            let topic = NewTopic {
+        let topics =
+            [(CONSUMER_OFFSETS, 1), (TRANSACTION_STATE, 1), ("t", 2)].map(|(name, partitions)| NewTopic {
                 name: ByteString::from_static(name),
                 id: crate::topics::random_id(),
                 partitions,
                 replication_factor: 1,
                 assignment: Vec::new(),
                 configs: Default::default(),
-            };
-            let proposal = CreateTopics { topics: vec![topic], validate_only: false };
-            let created = rig.controller.propose(proposal).expect("it has an answer").remove(0);
+            });
+        let proposal = CreateTopics { topics: topics.into(), validate_only: false };
+        for created in rig.controller.propose(proposal).expect("it has an answer") {
             created.expect("the topic is made");
         }
         rig.groups.load_all().await;
@@ -99,7 +106,7 @@ impl Rig {
         let logs = LogManager::open(directory, ManagerConfig::default(), &config_of);
         let logs = Arc::new(logs.expect("the logs can be opened"));
         let path = metadata.path().join("log");
-        let controller = LocalDriver::open(Arc::new(OsDisk), &path, CLUSTER, LocalConfig::default());
+        let controller = LocalDriver::open(Arc::new(UnsyncedDisk), &path, CLUSTER, LocalConfig::default());
         let controller = controller.expect("the metadata can be read");
         let host = ByteString::from_static("localhost");
         let register = RegisterNode { node: NODE, uuid: identity.node_uuid, host, port: 1, rack: None };
@@ -124,7 +131,7 @@ impl Rig {
         let groups = Arc::new(GroupCoordinator::new(&config, setting.clone()));
         let transactions =
             TransactionCoordinator::new(&config, controller.clone(), Arc::clone(&groups), setting);
-        let transactions = Arc::new(transactions);
+        let transactions = Arc::new(transactions.waiting_for_completion(COMPLETION_WAIT));
         groups.load_all().await;
         transactions.load_all().await;
         transactions.reconcile().await;
@@ -133,6 +140,7 @@ impl Rig {
             transactions,
             partitions,
             filesystem,
+            wall,
             controller,
             logs,
             stop,
@@ -207,6 +215,11 @@ impl Rig {
             }
             self.sync();
         }
+    }
+
+    /// Whether the disk has failed.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.logs.directory().environment().health.failure().is_some()
     }
 
     pub(crate) fn leader(&self, topic: &str, partition: i32) -> Arc<Partition> {

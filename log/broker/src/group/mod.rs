@@ -11,6 +11,9 @@ mod offsets;
 mod records;
 mod shard;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use classic::{GroupState, Join, JoinAnswer, Leaver, Protocol, Sync, SyncAnswer, Ticket};
 pub(crate) use commit::{Commit, CommitPartition, CommitTopic, FetchedPartition};
 pub(crate) use coordinator::GroupCoordinator;

@@ -50,6 +50,7 @@ pub(crate) struct TransactionCoordinator {
     wake: Arc<Notify>,
     max_timeout_ms: i32,
     expiration_ms: i64,
+    completion_wait: Duration,
 }
 
 impl TransactionCoordinator {
@@ -71,7 +72,14 @@ impl TransactionCoordinator {
             wake,
             max_timeout_ms: config.transaction_max_timeout_ms,
             expiration_ms: config.transactional_id_expiration_ms,
+            completion_wait: COMPLETION_WAIT,
         }
+    }
+
+    /// The same, but waiting this long for the end of the transaction before.
+    #[cfg(test)]
+    pub(crate) fn waiting_for_completion(self, completion_wait: Duration) -> Self {
+        Self { completion_wait, ..self }
     }
 
     /// The shard that transactional id `id` belongs to, loaded if it was not.
@@ -112,7 +120,7 @@ impl TransactionCoordinator {
         id: &ByteString,
         decide: impl Fn(Option<&Transaction>, Option<ProducerId>, Now) -> Result<Decision<A>, ErrorCode>,
     ) -> Result<Decided<A>, ErrorCode> {
-        let give_up_at = Instant::now() + COMPLETION_WAIT;
+        let give_up_at = Instant::now() + self.completion_wait;
         let mut fresh = None;
         loop {
             let completion = shard.completion();

@@ -3,9 +3,9 @@
 
 use thalweg_storage::testing::Crash;
 
-use super::driven::{App, stable_offset};
+use super::driven::{App, Identity, stable_offset};
 use crate::coordinator::rig::Rig;
-use crate::transaction::{Outcome, Producer};
+use crate::transaction::{Outcome, TransactionVersion};
 
 const TRANSACTIONS: i64 = 3;
 
@@ -19,27 +19,27 @@ struct Seen {
 }
 
 /// Where an application was when it failed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 enum Pending {
-    Write { producer: Producer, offset: i64 },
-    End { producer: Producer, offset: i64, outcome: Outcome },
+    Write(Identity, i64),
+    End(Identity, i64, Outcome),
 }
 
-async fn run(rig: &Rig, seen: &mut Seen) -> Result<(), Option<Pending>> {
-    let mut app = rig.done(App::start(rig)).await.map_err(|_| None)?;
+async fn run(rig: &Rig, version: TransactionVersion, seen: &mut Seen) -> Result<(), Option<Pending>> {
+    let mut app = rig.done(App::start_by(rig, version)).await.map_err(|_| None)?;
     for offset in 1..=TRANSACTIONS {
         // The second transaction is aborted the first time.
         let outcomes: &[Outcome] =
             if offset == 2 { &[Outcome::Abort, Outcome::Commit] } else { &[Outcome::Commit] };
         for &outcome in outcomes {
-            let producer = app.producer;
             let written = rig.done(app.write(&offset.to_string(), offset)).await;
-            written.map_err(|_| Some(Pending::Write { producer, offset }))?;
+            written.map_err(|_| Some(Pending::Write(app.identity, offset)))?;
             if outcome == Outcome::Commit {
                 seen.asked = offset;
             }
+            let before = app.identity;
             let ended = rig.done(app.end(outcome)).await;
-            ended.map_err(|_| Some(Pending::End { producer, offset, outcome }))?;
+            ended.map_err(|_| Some(Pending::End(before, offset, outcome)))?;
             if outcome == Outcome::Commit {
                 seen.committed = offset;
             }
@@ -48,24 +48,25 @@ async fn run(rig: &Rig, seen: &mut Seen) -> Result<(), Option<Pending>> {
     Ok(())
 }
 
-/// An application that has lived through the crash tries again what it got no answer to, and commits if it can.
-async fn go_on(rig: &Rig, pending: Pending, seen: &mut Seen) {
-    let (producer, offset, outcome) = match pending {
-        Pending::Write { producer, offset } => {
-            let app = App { rig, producer };
-            if rig.done(app.write(&offset.to_string(), offset)).await.is_err() {
-                return;
+impl Pending {
+    /// An application that has lived through the crash tries again what it got no answer to, and commits if it can.
+    async fn go_on(self, rig: &Rig, seen: &mut Seen) {
+        let (mut app, offset, outcome) = match self {
+            Self::Write(identity, offset) => {
+                let app = App { rig, identity };
+                if rig.done(app.write(&offset.to_string(), offset)).await.is_err() {
+                    return;
+                }
+                (app, offset, Outcome::Commit)
             }
-            (producer, offset, Outcome::Commit)
+            Self::End(identity, offset, outcome) => (App { rig, identity }, offset, outcome),
+        };
+        if outcome == Outcome::Commit {
+            seen.asked = offset;
         }
-        Pending::End { producer, offset, outcome } => (producer, offset, outcome),
-    };
-    if outcome == Outcome::Commit {
-        seen.asked = offset;
-    }
-    let ended = rig.done(App { rig, producer }.end(outcome)).await;
-    if outcome == Outcome::Commit && ended.is_ok() {
-        seen.committed = offset;
+        if rig.done(app.end(outcome)).await.is_ok() && outcome == Outcome::Commit {
+            seen.committed = offset;
+        }
     }
 }
 
@@ -85,42 +86,53 @@ async fn check(rig: &Rig, seen: Seen, when: &str) {
 }
 
 /// How many operations the whole history takes.
-async fn operations() -> usize {
+async fn operations(version: TransactionVersion) -> usize {
     let rig = Rig::new().await;
     let before = rig.filesystem.performed().len();
     let mut seen = Seen::default();
-    assert!(run(&rig, &mut seen).await.is_ok(), "nothing fails");
+    assert!(run(&rig, version, &mut seen).await.is_ok(), "nothing fails");
     check(&rig, seen, "without a crash").await;
     assert_eq!(seen.committed, TRANSACTIONS);
     rig.filesystem.performed().len() - before
 }
 
-async fn sweep(crash: impl Fn(usize) -> Crash, step: usize) {
-    for at in (0..operations().await).step_by(step) {
+/// Crashes at every operation, or at every `step`th.
+async fn sweep(version: TransactionVersion, step: usize, crash: impl Fn(usize) -> Crash) {
+    for at in (0..operations(version).await).step_by(step) {
         let rig = Rig::new().await;
         rig.filesystem.crash_at(rig.filesystem.performed().len() + at);
         let mut seen = Seen::default();
-        let outcome = run(&rig, &mut seen).await;
         let mode = crash(at);
+        let pending = run(&rig, version, &mut seen).await.err().flatten();
         let rig = rig.restart(mode).await;
-        if let Err(Some(pending)) = outcome {
-            go_on(&rig, pending, &mut seen).await;
+        if let Some(pending) = pending {
+            pending.go_on(&rig, &mut seen).await;
         }
-        check(&rig, seen, &format!("{mode:?} at {at}")).await;
+        check(&rig, seen, &format!("{version:?}, {mode:?} at {at}")).await;
     }
 }
 
 #[tokio::test]
-async fn the_process_is_killed_at_every_operation() {
-    sweep(|_| Crash::Kept, 1).await;
+async fn the_process_is_killed_at_every_third_operation() {
+    sweep(TransactionVersion::EpochBump, 3, |_| Crash::Kept).await;
 }
 
 #[tokio::test]
 async fn the_power_goes_at_every_operation() {
-    sweep(|_| Crash::Dropped, 1).await;
+    sweep(TransactionVersion::EpochBump, 1, |_| Crash::Dropped).await;
 }
 
 #[tokio::test]
 async fn the_power_goes_and_leaves_anything_of_what_was_not_synced() {
-    sweep(|at| Crash::Torn(at as u64), 1).await;
+    sweep(TransactionVersion::EpochBump, 1, |at| Crash::Torn(at as u64)).await;
+}
+
+#[tokio::test]
+async fn the_power_goes_under_the_old_rules() {
+    sweep(TransactionVersion::Classic, 2, |_| Crash::Dropped).await;
+}
+
+#[tokio::test]
+async fn the_power_goes_and_leaves_anything_under_the_old_rules() {
+    sweep(TransactionVersion::Classic, 2, |at| Crash::Torn(at as u64)).await;
 }

@@ -19,14 +19,33 @@ const ID: ByteString = ByteString::from_static("tx");
 const GROUP: ByteString = ByteString::from_static("g");
 
 /// One transactional producer and its consumer group.
+#[derive(Clone, Copy)]
 pub(super) struct App<'a> {
     pub(super) rig: &'a Rig,
-    pub(super) producer: Producer,
+    pub(super) identity: Identity,
+}
+
+/// What an application keeps over a restart of the broker.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    producer: Producer,
+    version: TransactionVersion,
+    /// The next sequence number on each partition.
+    sequence: i32,
 }
 
 impl<'a> App<'a> {
     pub(super) async fn start(rig: &'a Rig) -> Result<Self, ErrorCode> {
-        Ok(Self { rig, producer: init(rig, None).await? })
+        Self::start_by(rig, TransactionVersion::EpochBump).await
+    }
+
+    /// An application that plays by these rules.
+    pub(super) async fn start_by(rig: &'a Rig, version: TransactionVersion) -> Result<Self, ErrorCode> {
+        Ok(Self::new(rig, init(rig, None).await?, version))
+    }
+
+    fn new(rig: &'a Rig, producer: Producer, version: TransactionVersion) -> Self {
+        Self { rig, identity: Identity { producer, version, sequence: 0 } }
     }
 
     /// Writes `value` to both partitions and `offset` for the group; nobody waits in between.
@@ -39,25 +58,42 @@ impl<'a> App<'a> {
     }
 
     async fn append(&self, partition: i32, value: &str) -> Result<(), ErrorCode> {
-        let partitions = BTreeSet::from([TopicPartition::new("t", partition)]);
-        let version = TransactionVersion::EpochBump;
-        // As the produce handler does: the coordinator is asked where the transaction is not open yet.
-        let leader = self.rig.leader("t", partition);
-        if leader.begin_verification(self.producer.id, self.producer.epoch).is_some() {
-            self.rig.transactions.add_partitions(&ID, self.producer, &partitions, version).await?;
+        let id = TopicPartition::new("t", partition);
+        // As the handlers do: one by one and explicitly, or by the write where the transaction is not open yet.
+        if self.identity.version == TransactionVersion::Classic {
+            self.add(&id).await?;
+            let shard = self.rig.transactions.shard(&ID).await?;
+            self.rig
+                .leader("t", partition)
+                .begin_verification(self.identity.producer.id, self.identity.producer.epoch);
+            TransactionCoordinator::verify(&shard, &ID, self.identity.producer, &id)?;
+        } else {
+            let leader = self.rig.leader("t", partition);
+            if leader.begin_verification(self.identity.producer.id, self.identity.producer.epoch).is_some() {
+                self.add(&id).await?;
+            }
         }
-        self.rig.append(partition, self.producer, 0, value).await
+        self.rig.append(partition, self.identity.producer, self.identity.sequence, value).await
+    }
+
+    async fn add(&self, partition: &TopicPartition) -> Result<(), ErrorCode> {
+        let Identity { producer, version, .. } = self.identity;
+        let partitions = BTreeSet::from([partition.clone()]);
+        loop {
+            match self.rig.transactions.add_partitions(&ID, producer, &partitions, version).await {
+                Err(ErrorCode::ConcurrentTransactions) if !self.rig.is_offline() => {}
+                other => return other,
+            }
+        }
     }
 
     async fn commit_offset(&self, offset: i64) -> Result<(), ErrorCode> {
         let offsets = TopicPartition::new(CONSUMER_OFFSETS, 0);
-        let partitions = BTreeSet::from([offsets.clone()]);
-        let version = TransactionVersion::EpochBump;
-        self.rig.transactions.add_partitions(&ID, self.producer, &partitions, version).await?;
+        self.add(&offsets).await?;
         let shard = self.rig.transactions.shard(&ID).await?;
         let groups = self.rig.groups.shard(&GROUP).await?;
-        let verify = || TransactionCoordinator::verify(&shard, &ID, self.producer, &offsets);
-        match groups.commit(&commit(offset, Some(self.producer)), verify)? {
+        let verify = || TransactionCoordinator::verify(&shard, &ID, self.identity.producer, &offsets);
+        match groups.commit(&commit(offset, Some(self.identity.producer)), verify)? {
             Some(last) => groups.journal().committed(last).await,
             None => Ok(()),
         }
@@ -65,7 +101,9 @@ impl<'a> App<'a> {
 
     /// Ends the transaction, and goes on as whoever the answer says.
     pub(super) async fn end(&mut self, outcome: Outcome) -> Result<(), ErrorCode> {
-        self.producer = end(self.rig, self.producer, outcome).await?;
+        let next = end_by(self.rig, self.identity.producer, outcome, self.identity.version).await?;
+        self.identity.sequence = if next == self.identity.producer { self.identity.sequence + 1 } else { 0 };
+        self.identity.producer = next;
         Ok(())
     }
 }
@@ -79,8 +117,17 @@ async fn init(rig: &Rig, given: Option<Producer>) -> Result<Producer, ErrorCode>
 }
 
 async fn end(rig: &Rig, producer: Producer, outcome: Outcome) -> Result<Producer, ErrorCode> {
+    end_by(rig, producer, outcome, TransactionVersion::EpochBump).await
+}
+
+async fn end_by(
+    rig: &Rig,
+    producer: Producer,
+    outcome: Outcome,
+    version: TransactionVersion,
+) -> Result<Producer, ErrorCode> {
     let shard = rig.transactions.shard(&ID).await?;
-    let request = EndTransaction { producer, outcome, version: TransactionVersion::EpochBump };
+    let request = EndTransaction { producer, outcome, version };
     let decided = rig.transactions.end(&shard, &ID, request).await?;
     shard.journal().committed(decided.rests_on).await?;
     Ok(decided.answer)
@@ -144,7 +191,7 @@ async fn the_end_of_a_transaction_is_only_told_when_it_lasts() {
     rig.done(app.write("one", 1)).await.expect("written");
     let shard = rig.transactions.shard(&ID).await.expect("loaded");
     let request = EndTransaction {
-        producer: app.producer,
+        producer: app.identity.producer,
         outcome: Outcome::Commit,
         version: TransactionVersion::EpochBump,
     };
@@ -154,7 +201,7 @@ async fn the_end_of_a_transaction_is_only_told_when_it_lasts() {
     assert_eq!(markers(), Offset(1), "no marker before PREPARE lasts");
 
     // The power goes before it does: the transaction is open as before, and can be ended otherwise.
-    let producer = app.producer;
+    let producer = app.identity.producer;
     drop(shard);
     let rig = rig.restart(Crash::Dropped).await;
     rig.settle().await;
@@ -179,7 +226,7 @@ async fn markers_and_completion_follow_from_prepare_after_a_crash() {
                 }
                 rig.sync();
             }
-            let producer = app.producer;
+            let producer = app.identity.producer;
             let rig = rig.restart(Crash::Dropped).await;
             rig.settle().await;
             assert_eq!(stable_offset(&rig).await, Some(offset), "{outcome:?} after {rounds}");
@@ -188,7 +235,7 @@ async fn markers_and_completion_follow_from_prepare_after_a_crash() {
             // Whoever has not got the answer gets it again; whoever has goes on.
             let again = rig.done(end(&rig, producer.before(), outcome)).await;
             assert_eq!(again, Ok(producer));
-            let app = App { rig: &rig, producer };
+            let app = App::new(&rig, producer, TransactionVersion::EpochBump);
             rig.done(app.write("two", 2)).await.expect("the producer goes on");
         }
     }
@@ -201,14 +248,14 @@ async fn a_transaction_whose_beginning_was_lost_is_aborted_and_its_producer_fenc
     let partitions = BTreeSet::from([TopicPartition::new("t", 0)]);
     let version = TransactionVersion::EpochBump;
     let leader = rig.leader("t", 0);
-    leader.begin_verification(app.producer.id, app.producer.epoch);
-    rig.transactions.add_partitions(&ID, app.producer, &partitions, version).await.expect("added");
-    let batch = crate::coordinator::rig::batch(app.producer, 0, "one");
-    let guard = leader.begin_verification(app.producer.id, app.producer.epoch);
+    leader.begin_verification(app.identity.producer.id, app.identity.producer.epoch);
+    rig.transactions.add_partitions(&ID, app.identity.producer, &partitions, version).await.expect("added");
+    let batch = crate::coordinator::rig::batch(app.identity.producer, 0, "one");
+    let guard = leader.begin_verification(app.identity.producer.id, app.identity.producer.epoch);
     leader.append(&batch, guard).expect("appended");
     // The power goes in the middle of a round: the data lasts, what the coordinator wrote does not.
     leader.log().sync().expect("the disk works");
-    let producer = app.producer;
+    let producer = app.identity.producer;
     drop((leader, app));
     let rig = rig.restart(Crash::Dropped).await;
     assert!(rig.has_open_transactions());
@@ -217,7 +264,7 @@ async fn a_transaction_whose_beginning_was_lost_is_aborted_and_its_producer_fenc
     assert_eq!(rig.read_committed(0), [""; 0]);
     let committed = rig.done(end(&rig, producer, Outcome::Commit)).await;
     assert_eq!(committed, Err(ErrorCode::InvalidTxnState), "it believes that the data is there");
-    let app = App { rig: &rig, producer };
+    let app = App::new(&rig, producer, TransactionVersion::EpochBump);
     assert_eq!(rig.done(app.write("two", 2)).await, Err(ErrorCode::ProducerFenced));
 }
 
@@ -231,7 +278,7 @@ async fn a_new_instance_ends_what_the_old_one_left_and_fences_it() {
     rig.done(new.write("two", 2)).await.expect("written");
     assert_eq!(rig.done(old.write("three", 3)).await, Err(ErrorCode::ProducerFenced));
     assert_eq!(rig.done(old.end(Outcome::Commit)).await, Err(ErrorCode::ProducerFenced));
-    let zombie = rig.done(init(&rig, Some(old.producer))).await;
+    let zombie = rig.done(init(&rig, Some(old.identity.producer))).await;
     assert_eq!(zombie, Err(ErrorCode::ProducerFenced), "and the open transaction is not touched");
     rig.done(new.end(Outcome::Commit)).await.expect("committed");
     rig.settle().await;
@@ -245,7 +292,9 @@ async fn a_transaction_waits_for_the_one_before_only_so_long() {
     rig.done(app.write("one", 1)).await.expect("written");
     rig.done(app.end(Outcome::Commit)).await.expect("decided");
     // No more syncs: the markers are never committed.
-    let refused = app.append(0, "two").await;
+    let partitions = BTreeSet::from([TopicPartition::new("t", 0)]);
+    let version = TransactionVersion::EpochBump;
+    let refused = rig.transactions.add_partitions(&ID, app.identity.producer, &partitions, version).await;
     assert_eq!(refused, Err(ErrorCode::ConcurrentTransactions));
 }
 
@@ -265,4 +314,28 @@ async fn offsets_that_are_not_committed_yet_are_not_told() {
     let shard = Arc::clone(&rig.groups).shard(&GROUP).await.expect("this node coordinates");
     assert_eq!(shard.delete(&GROUP).map(|_| ()), Ok(()));
     assert_eq!(shard.delete(&GROUP).map(|_| ()), Err(ErrorCode::GroupIdNotFound));
+}
+
+#[tokio::test]
+async fn a_transactional_id_that_nobody_uses_is_forgotten() {
+    const WEEK_MS: i64 = 7 * 24 * 3_600_000;
+    let rig = Rig::new().await;
+    let mut app = rig.done(App::start(&rig)).await.expect("the id is new");
+    rig.done(app.write("one", 1)).await.expect("written");
+    let shard = rig.transactions.shard(&ID).await.expect("loaded");
+    rig.wall.advance(WEEK_MS);
+    assert_eq!(shard.forget_expired(WEEK_MS), Ok(()));
+    assert!(shard.look(&ID, |current| current.is_some()), "not while its transaction is open");
+    rig.done(app.end(Outcome::Commit)).await.expect("committed");
+    rig.settle().await;
+    rig.wall.advance(WEEK_MS);
+    assert_eq!(shard.forget_expired(WEEK_MS), Ok(()));
+    assert!(shard.look(&ID, |current| current.is_none()));
+    rig.settle().await;
+    drop(shard);
+    let producer = app.identity.producer;
+    let rig = rig.restart(Crash::Dropped).await;
+    let app = App::new(&rig, producer, TransactionVersion::EpochBump);
+    let refused = rig.done(app.write("two", 2)).await;
+    assert_eq!(refused, Err(ErrorCode::InvalidProducerIdMapping));
 }

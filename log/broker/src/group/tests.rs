@@ -1,0 +1,136 @@
+//! The coordinator of groups on a disk that syncs when it is told to.
+
+use bytes::Bytes;
+use bytestring::ByteString;
+use thalweg_protocol::{ErrorCode, LeaderEpoch, Offset, Uuid};
+use thalweg_storage::testing::Crash;
+
+use super::{Commit, CommitPartition, CommitTopic, GroupState, Join, Protocol, Sync, Ticket};
+use crate::coordinator::Shard;
+use crate::coordinator::rig::Rig;
+
+const GROUP: ByteString = ByteString::from_static("g");
+const WEEK_MS: i64 = 7 * 24 * 3_600_000;
+
+fn join() -> Join {
+    Join {
+        ticket: Ticket(0),
+        member_id: ByteString::new(),
+        instance_id: None,
+        client_id: "client".into(),
+        client_host: "/127.0.0.1".into(),
+        session_timeout_ms: 60_000,
+        rebalance_timeout_ms: 60_000,
+        protocol_type: "consumer".into(),
+        protocols: vec![Protocol { name: "range".into(), metadata: Bytes::from_static(b"topics") }],
+        needs_known_id: false,
+        can_skip_assignment: true,
+        fresh_member_id: "a".into(),
+    }
+}
+
+fn sync() -> Sync {
+    Sync {
+        ticket: Ticket(0),
+        member_id: "a".into(),
+        instance_id: None,
+        generation: 1,
+        protocol_type: None,
+        protocol: None,
+        assignments: [("a".into(), Bytes::from_static(b"all"))].into(),
+    }
+}
+
+fn commit(offset: i64, member_id: &'static str, generation: i32) -> Commit {
+    let partition = CommitPartition {
+        partition: 0,
+        offset: Offset(offset),
+        leader_epoch: LeaderEpoch(-1),
+        metadata: ByteString::new(),
+    };
+    Commit {
+        group: GROUP,
+        member_id: member_id.into(),
+        instance_id: None,
+        generation,
+        retention_ms: None,
+        topics: vec![CommitTopic { name: "t".into(), id: Uuid::ZERO, partitions: vec![partition] }],
+        producer: None,
+    }
+}
+
+#[tokio::test]
+async fn an_assignment_is_given_out_only_when_it_lasts() {
+    let rig = Rig::new().await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    let joined = shard.join(&GROUP, join()).expect("taken");
+    let (joined, rounds) = rig.rounds(joined).await;
+    assert_eq!((joined.expect("answered").generation, rounds), (1, 0), "joining writes nothing");
+    let synced = shard.sync(&GROUP, sync()).expect("taken");
+    let (synced, rounds) = rig.rounds(synced).await;
+    assert_eq!((&*synced.expect("answered").assignment, rounds), (&b"all"[..], 1));
+    drop(shard);
+
+    let rig = rig.restart(Crash::Dropped).await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    assert_eq!(shard.heartbeat(&GROUP, "a", None, 1), ErrorCode::None);
+    assert_eq!(shard.describe(&GROUP).expect("it is there").state, GroupState::Stable);
+}
+
+#[tokio::test]
+async fn an_assignment_that_cannot_be_written_is_refused() {
+    let rig = Rig::new().await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    let joined = rig.done(shard.join(&GROUP, join()).expect("taken")).await;
+    assert_eq!(joined.expect("answered").error, ErrorCode::None);
+    rig.filesystem.set_full(true);
+    let synced = rig.done(shard.sync(&GROUP, sync()).expect("taken")).await;
+    assert_eq!(synced.expect("answered").error, ErrorCode::CoordinatorNotAvailable);
+    let refused = shard.commit(&commit(3, "a", 1), || Ok(()));
+    assert!(refused.is_err(), "the group rebalances, and the disk is full");
+}
+
+#[tokio::test]
+async fn offsets_go_when_nobody_has_been_in_the_group_for_long() {
+    let rig = Rig::new().await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    rig.done(shard.join(&GROUP, join()).expect("taken")).await.expect("answered");
+    rig.done(shard.sync(&GROUP, sync()).expect("taken")).await.expect("answered");
+    shard.commit(&commit(7, "a", 1), || Ok(())).expect("it is a member");
+    let offset = || {
+        let fetched = shard.fetch(&GROUP, Some(&[("t".into(), vec![0])]), true);
+        fetched.topics[0].1[0].committed.clone().expect("no transaction").map(|committed| committed.offset.0)
+    };
+    rig.wall.advance(2 * WEEK_MS);
+    shard.expire_offsets();
+    assert_eq!(offset(), Some(7), "somebody is there");
+    let leaver = super::Leaver { member_id: "a".into(), instance_id: None };
+    assert_eq!(shard.leave(&GROUP, &[leaver]), Ok(vec![ErrorCode::None]));
+    rig.wall.advance(WEEK_MS - 1);
+    shard.expire_offsets();
+    assert_eq!(offset(), Some(7), "it is not a week yet");
+    rig.wall.advance(1);
+    shard.expire_offsets();
+    assert_eq!((offset(), shard.list()), (None, vec![]), "the group goes with its last offset");
+    rig.settle().await;
+    drop(shard);
+    let rig = rig.restart(Crash::Dropped).await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    assert_eq!(shard.list(), []);
+}
+
+#[tokio::test]
+async fn a_group_of_which_nothing_came_is_not_kept() {
+    let rig = Rig::new().await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    let refused = Join { session_timeout_ms: 0, ..join() };
+    let answer = rig.done(shard.join(&GROUP, refused).expect("answered later")).await;
+    assert_eq!(answer.expect("answered").error, ErrorCode::InvalidSessionTimeout);
+    let unknown = Join { member_id: "a".into(), ..join() };
+    assert_eq!(shard.join(&GROUP, unknown).map(|_| ()), Err(ErrorCode::UnknownMemberId));
+    assert_eq!(shard.commit(&commit(1, "a", 1), || Ok(())), Err(ErrorCode::IllegalGeneration));
+    let refused = shard.commit(&commit(1, "", -1), || Err(ErrorCode::ConcurrentTransactions));
+    assert_eq!(refused, Err(ErrorCode::ConcurrentTransactions));
+    assert_eq!(shard.list(), []);
+    assert_eq!(shard.journal().committed(Offset(-1)).await, Ok(()), "nothing was written");
+}
