@@ -114,7 +114,9 @@ fn check_ours(path: &Path, environment: &Environment) -> Result<(), Error> {
     }
     // A file system's own directory for what it finds after a crash is nobody's data.
     let is_left_over = |name: &str| name == Lock::FILE || name == "lost+found" || name.starts_with(META_FILE);
-    match entries.into_iter().find(|entry| !is_left_over(&entry.name)) {
+    // Logs whose identity is lost are refused when it is read: they are somebody's data.
+    let is_log = |name: &str| parse_directory_name(name).is_some();
+    match entries.into_iter().find(|entry| !is_left_over(&entry.name) && !is_log(&entry.name)) {
         Some(entry) => Err(Error::NotADataDirectory { path: path.to_owned(), found: entry.name }),
         None => Ok(()),
     }

@@ -214,6 +214,13 @@ fn foreign_newer_and_nameless_directories_are_refused() {
     fs::create_dir(path.join("a-0")).expect("made");
     assert!(matches!(open(None).expect_err("whose?"), Error::Corrupt { .. }));
     assert!(path.join("a-0").exists() && !meta.exists(), "nothing was changed");
+
+    fs::remove_dir(path.join("a-0")).expect("removed");
+    fs::write(path.join("letter"), "dear reader").expect("written");
+    let error = open(None).expect_err("somebody else's");
+    assert!(matches!(&error, Error::NotADataDirectory { found, .. } if found == "letter"), "{error}");
+    fs::remove_file(path.join("letter")).expect("removed");
+    open(None).expect("what a first start left behind is taken over");
 }
 
 #[test]
