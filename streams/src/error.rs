@@ -81,6 +81,9 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A thread could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(#[source] std::io::Error),
     /// The offset metadata of the group was not written by this library.
     #[error("the committed offset metadata of {partition} cannot be read: {reason}")]
     Metadata {

@@ -19,6 +19,9 @@ use crate::error::{Error, ErrorKind};
 use crate::program::TaskId;
 use crate::state::TaskState;
 
+/// How many requests, or answers, may wait: far more than there are tasks.
+pub(super) const OPEN_REQUESTS: usize = 1 << 16;
+
 /// Asks for a task to be opened.
 pub(super) struct OpenRequest {
     pub(super) task: TaskId,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use thalweg_client::{FetchedBatches, RebalanceEvent};
 use thalweg_protocol::{Offset, Scratch, TopicPartition};
 
@@ -13,7 +13,7 @@ use super::client_log::ClientLog;
 use super::committer::commit;
 use super::events::{Committed, Event};
 use super::log::TransactionLog;
-use super::opener::{Cancel, OpenRequest, Opened};
+use super::opener::{Cancel, OPEN_REQUESTS, OpenRequest, Opened};
 use super::purge::Purge;
 use super::restore::DECOMPRESSED_BYTES;
 use super::shared::Shared;
@@ -66,7 +66,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 impl StreamThread {
     pub(super) fn new(number: usize, shared: Arc<Shared>, log: ClientLog) -> Self {
-        let (opened_sender, opened) = unbounded();
+        let (opened_sender, opened) = bounded(OPEN_REQUESTS);
         shared.add_waker(log.consumer.waker());
         Self {
             number,

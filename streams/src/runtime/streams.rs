@@ -13,7 +13,7 @@ use super::client_error::translate;
 use super::client_log::ClientLog;
 use super::events::{Committed, Event};
 use super::live_monitor;
-use super::opener;
+use super::opener::{self, OPEN_REQUESTS};
 use super::plan::Plan;
 use super::shared::Shared;
 use super::stream_thread::StreamThread;
@@ -35,15 +35,13 @@ pub struct Streams {
 /// How many threads the client has for fetching, producing and the group.
 const CLIENT_THREADS: usize = 2;
 
-/// How many requests to open tasks may wait.
-const OPEN_REQUESTS: usize = 1 << 16;
-
 impl Streams {
     /// Checks the topology against the cluster, makes the internal topics, and starts the threads. History is
     /// processed first, then what arrives live; [`events`](Self::events) tell how far it is.
     ///
     /// `client` says where the cluster is: over TCP, or a broker embedded in this process. The call blocks
-    /// until the cluster has answered.
+    /// until the cluster has answered; so an embedded broker must run on other threads than the caller's,
+    /// which those of a multi-threaded runtime are.
     ///
     /// # Errors
     /// When the configuration or the topology cannot work, a topic is missing, the state directory is in use,
@@ -63,7 +61,7 @@ impl Streams {
             .thread_name("streams-client")
             .enable_all()
             .build()
-            .map_err(|source| Error::StateFile { path: "the runtime's threads".into(), source })?;
+            .map_err(Error::Thread)?;
         let (client, plan) = runtime.block_on(prepare(topology, config, client))?;
         let (opener, requests) = bounded(OPEN_REQUESTS);
         let handle = runtime.handle().clone();
@@ -95,9 +93,7 @@ impl Streams {
                 shared.fail(error);
             }
         };
-        let spawned = Builder::new().name(name.clone()).spawn(body);
-        let thread = spawned.map_err(|source| Error::StateFile { path: name.into(), source })?;
-        self.threads.push(thread);
+        self.threads.push(Builder::new().name(name).spawn(body).map_err(Error::Thread)?);
         Ok(())
     }
 
