@@ -26,6 +26,7 @@
 mod catalog;
 mod config;
 mod copy;
+mod csv_table;
 mod ddl;
 mod error;
 mod format;

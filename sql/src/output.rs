@@ -16,9 +16,10 @@ use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use arrow::util::pretty::pretty_format_batches_with_schema;
 use datafusion::common::DataFusionError;
+use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
-use crate::outcome::{Outcome, Rows};
+use crate::outcome::{Outcome, Rows, Written};
 use crate::statement_context::Notice;
 use crate::undecodable::Undecodable;
 
@@ -125,28 +126,40 @@ pub async fn print(
     out: &mut (dyn Write + Send),
     began: Instant,
 ) -> Result<Summary> {
-    let summary =
-        |what, undecodable, notices| Summary { what, elapsed: began.elapsed(), undecodable, notices };
-    match outcome {
-        Outcome::Rows(mut rows) => {
-            let (count, shown) = match format {
-                Format::Table => print_table(&mut rows, out).await?,
-                Format::Csv => print_separated(&mut rows, b',', out).await?,
-                Format::Tsv => print_separated(&mut rows, b'\t', out).await?,
-                Format::Json => print_json(&mut rows, out).await?,
-            };
-            out.flush()?;
-            Ok(summary(What::Rows { rows: count, shown }, rows.undecodable(), rows.notices()))
-        }
-        Outcome::Written(written) => {
-            let what = What::Written { rows: written.rows, files: written.files.len(), bytes: written.bytes };
-            Ok(summary(what, written.undecodable, written.notices))
-        }
-        Outcome::Created(created) => {
-            Ok(summary(What::Created { name: created.name }, created.undecodable, Vec::new()))
-        }
-        Outcome::Done => Ok(summary(What::Done, Undecodable::default(), Vec::new())),
-    }
+    print_boxed(outcome, format, out, began).await
+}
+
+/// Boxed for the reason that [`Session::run`](crate::Session::run) is: Arrow's writers are compiled here.
+#[inline(never)]
+fn print_boxed<'o>(
+    outcome: Outcome,
+    format: Format,
+    out: &'o mut (dyn Write + Send),
+    began: Instant,
+) -> BoxFuture<'o, Result<Summary>> {
+    Box::pin(async move {
+        let (what, undecodable, notices) = match outcome {
+            Outcome::Rows(mut rows) => {
+                let (count, shown) = match format {
+                    Format::Table => print_table(&mut rows, out).await?,
+                    Format::Csv => print_separated(&mut rows, b',', out).await?,
+                    Format::Tsv => print_separated(&mut rows, b'\t', out).await?,
+                    Format::Json => print_json(&mut rows, out).await?,
+                };
+                out.flush()?;
+                (What::Rows { rows: count, shown }, rows.undecodable(), rows.notices())
+            }
+            Outcome::Written(written) => {
+                let Written { files, rows, bytes, undecodable, notices } = written;
+                (What::Written { rows, files: files.len(), bytes }, undecodable, notices)
+            }
+            Outcome::Created(created) => {
+                (What::Created { name: created.name }, created.undecodable, Vec::new())
+            }
+            Outcome::Done => (What::Done, Undecodable::default(), Vec::new()),
+        };
+        Ok(Summary { what, elapsed: began.elapsed(), undecodable, notices })
+    })
 }
 
 async fn print_table(rows: &mut Rows, out: &mut (dyn Write + Send)) -> Result<(u64, u64)> {

@@ -15,11 +15,11 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use crate::error::{Error, Result};
 
 /// A statement that was parsed and can be run once, by [`Session::run`](crate::Session::run). Displays as SQL.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Statement(pub(crate) Parsed);
 
 /// What a statement is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Parsed {
     /// `CREATE TABLE name (…) WITH (topic = …)`.
     CreateTable(Box<CreateTable>),
@@ -30,7 +30,7 @@ pub(crate) enum Parsed {
 }
 
 /// `COPY`: the query, and the directory that its rows go to as Parquet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Copy {
     pub(crate) query: Box<Query>,
     pub(crate) directory: String,

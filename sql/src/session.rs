@@ -12,11 +12,13 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{CreateTable, Statement as SqlStatement};
+use futures::future::BoxFuture;
 use thalweg_client::Client;
 
 use crate::catalog::{CATALOG, LogCatalog, LogSchema, SCHEMA};
 use crate::config::SqlConfig;
 use crate::copy::copy;
+use crate::csv_table::CsvTableFactory;
 use crate::ddl::declared;
 use crate::error::{Error, Result};
 use crate::format::{Origin, TableDefinition};
@@ -62,6 +64,7 @@ impl Session {
             .with_config(settings)
             .with_catalog_list(Arc::new(catalogs))
             .with_default_features()
+            .with_table_factory("CSV".to_owned(), Arc::new(CsvTableFactory::new()))
             .build();
         let context = SessionContext::new_with_state(state).enable_url_table();
         Self { context, schema, config }
@@ -104,17 +107,28 @@ impl Session {
     /// # Errors
     /// By variant: what is wrong with the statement, or what kept it from being run.
     pub async fn run(&self, statement: Statement) -> Result<Outcome> {
-        match statement.0 {
-            Parsed::CreateTable(create) => self.create_table(&create).await,
-            Parsed::Copy(Copy { query, directory }) => {
-                let (state, context) = self.statement_state();
-                let query = DataFusionStatement::Statement(Box::new(SqlStatement::Query(query)));
-                let plan = self.plan(&state, query).await?;
-                let rows = rows(&state, &plan, context).await?;
-                copy(rows, Path::new(&directory), self.config.rows_per_file).await.map(Outcome::Written)
+        self.run_boxed(statement).await
+    }
+
+    /// What an async function does is compiled where it is waited for. Boxed, it is compiled here, so that DataFusion's
+    /// planner is not compiled again for every program.
+    #[inline(never)]
+    fn run_boxed(&self, statement: Statement) -> BoxFuture<'_, Result<Outcome>> {
+        Box::pin(async move {
+            match statement.0 {
+                Parsed::CreateTable(create) => self.create_table(&create).await,
+                Parsed::Copy(parsed) => self.copy(parsed).await,
+                Parsed::Other(statement) => self.run_other(*statement).await,
             }
-            Parsed::Other(statement) => self.run_other(*statement).await,
-        }
+        })
+    }
+
+    async fn copy(&self, Copy { query, directory }: Copy) -> Result<Outcome> {
+        let (state, context) = self.statement_state();
+        let query = DataFusionStatement::Statement(Box::new(SqlStatement::Query(query)));
+        let plan = self.plan(&state, query).await?;
+        let rows = rows(&state, &plan, context).await?;
+        copy(rows, Path::new(&directory), self.config.rows_per_file).await.map(Outcome::Written)
     }
 
     /// The session's state with a context of the statement's own in it.

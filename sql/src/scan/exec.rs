@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result as DataFusionResult, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -19,7 +20,7 @@ use datafusion::physical_plan::metrics::{
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-    ReplaceChildrenOptions,
+    ReplaceChildrenOptions, Statistics, StatisticsArgs,
 };
 use futures::stream;
 use thalweg_client::Client;
@@ -185,6 +186,21 @@ impl ExecutionPlan for TopicScanExec {
             Ok(batch.map(|batch| (batch, scan)))
         });
         Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches))))
+    }
+
+    /// How many rows there are at most: enough to tell which side of a join is the small one.
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> DataFusionResult<Arc<Statistics>> {
+        let offsets = |extent: &Extent| usize::try_from(extent.end.0 - extent.start.0).unwrap_or_default();
+        let rows = match args.partition() {
+            Some(partition) => self.extents.get(partition).map_or(0, offsets),
+            None => self.extents.iter().map(offsets).sum(),
+        };
+        let unknown = Statistics::new_unknown(&self.schema());
+        Ok(Arc::new(unknown.with_num_rows(Precision::Inexact(rows))))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -57,6 +57,7 @@ impl ExtentReader {
         consumer.assign(extents.iter().map(|extent| partition_of(extent)))?;
         for extent in &extents {
             consumer.seek(&partition_of(extent), extent.start)?;
+            consumer.stop_at(&partition_of(extent), Some(extent.end))?;
         }
         let ends = extents.iter().map(|extent| (extent.partition, extent.end)).collect();
         Ok(Self { consumer, topic: topic.clone(), ends })

@@ -42,6 +42,9 @@ pub use fetched::{FetchedBatches, FetchedRecords, Polled, Progress, RebalanceEve
 pub(crate) use group_offsets::{commit_offsets, fetch_offsets};
 pub use offsets::{CommittedOffset, GroupMetadata, ListedOffset, OffsetSpec};
 
+/// Advice to who names a partition that the consumer does not read.
+const NOT_ASSIGNED: &str = "the partition is not assigned to this consumer";
+
 /// Reads the partitions it was assigned, or shares those of its topics with the other members of its group.
 ///
 /// It belongs to one thread or task. Fetches are sent ahead of need whenever [`Consumer::poll`] is called; in
@@ -207,6 +210,17 @@ impl Consumer {
         self.move_to("seek_to", partition, Position::Wanted(Search::Log(spec)))
     }
 
+    /// Fetches nothing at or behind `offset`, so that a bounded read asks the broker for no more than it needs; `None`
+    /// takes the bound away. The last batch before it may hold records behind it.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`](crate::Error::Misuse) when the partition is not assigned.
+    pub fn stop_at(&mut self, partition: &TopicPartition, offset: Option<Offset>) -> Result<()> {
+        let misuse = || Error::Misuse { operation: "stop_at", advice: NOT_ASSIGNED };
+        self.partitions.get_mut(partition).ok_or_else(misuse)?.stop_at = offset;
+        Ok(())
+    }
+
     /// The offset of the next record that `poll` will return; `None` while that has to be found out.
     pub fn position(&self, partition: &TopicPartition) -> Option<Offset> {
         self.partitions.get(partition)?.offset()
@@ -362,8 +376,8 @@ impl Consumer {
         position: Position,
     ) -> Result<()> {
         self.next_version += 1;
-        let advice = "the partition is not assigned to this consumer";
-        let state = self.partitions.get_mut(partition).ok_or(Error::Misuse { operation, advice })?;
+        let misuse = || Error::Misuse { operation, advice: NOT_ASSIGNED };
+        let state = self.partitions.get_mut(partition).ok_or_else(misuse)?;
         state.move_to(position, self.next_version);
         Ok(())
     }

@@ -34,6 +34,8 @@ pub(super) struct PartitionState {
     /// Changes with each seek, so that what was asked for before it is recognised when it comes.
     pub(super) version: u64,
     pub(super) is_paused: bool,
+    /// Nothing is fetched at or behind this offset.
+    pub(super) stop_at: Option<Offset>,
     /// Taken away at the next poll.
     pub(super) is_revoked: bool,
     /// In a fetch or search that is under way.
@@ -64,6 +66,7 @@ impl PartitionState {
             leader_epoch: LeaderEpoch::UNKNOWN,
             version,
             is_paused: false,
+            stop_at: None,
             is_revoked: false,
             is_asked: false,
             buffered: None,
@@ -89,7 +92,9 @@ impl PartitionState {
     pub(super) fn fetchable(&self, now: Instant) -> Option<Offset> {
         let is_idle = !self.is_paused && !self.is_revoked && !self.is_asked && self.buffered.is_none();
         match self.position {
-            Position::At(offset) if is_idle && self.is_due(now) => Some(offset),
+            Position::At(offset) if is_idle && self.is_due(now) => {
+                self.stop_at.is_none_or(|stop| offset < stop).then_some(offset)
+            }
             _ => None,
         }
     }
@@ -136,5 +141,22 @@ impl PartitionState {
             last_stable_offset: known.last_stable_offset,
             end: known.end,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_fetched_behind_the_bound() {
+        let mut state = PartitionState::new(0);
+        state.stop_at = Some(Offset(10));
+        for (position, fetchable) in [(9, Some(Offset(9))), (10, None), (11, None)] {
+            state.position = Position::At(Offset(position));
+            assert_eq!(state.fetchable(Instant::now()), fetchable);
+        }
+        state.stop_at = None;
+        assert_eq!(state.fetchable(Instant::now()), Some(Offset(11)));
     }
 }
