@@ -140,13 +140,14 @@ async fn files_are_tables_and_join_with_topics() {
     run(&session, &declare).await;
     let sql = "SELECT city, sum(n), sum(rent) FROM sales JOIN shops USING (shop) GROUP BY city ORDER BY city";
     check(&session, sql, &["Delft,4,", "Gouda,2,7"]).await;
-    for null in ["'null_value' 'NA'", "'format.null_regex' 'N[Aa]|-'"] {
+    for (table, null) in [("by_value", "'null_value' 'NA'"), ("by_regex", "'format.null_regex' 'N[Aa]|-'")] {
         let declare = format!(
-            "CREATE OR REPLACE EXTERNAL TABLE other_shops (shop TEXT, city TEXT, rent INT)
+            "CREATE EXTERNAL TABLE {table} (shop TEXT, city TEXT, rent INT)
              STORED AS CSV LOCATION '{csv}' OPTIONS ({null})"
         );
         run(&session, &declare).await;
-        check(&session, "SELECT city, rent FROM other_shops ORDER BY shop", &["Delft,", "Gouda,7"]).await;
+        let sql = format!("SELECT city, rent FROM {table} ORDER BY shop");
+        check(&session, &sql, &["Delft,", "Gouda,7"]).await;
     }
     let target = ground.path("shops");
     run(&session, &format!("COPY (SELECT * FROM shops) TO '{}'", target.display())).await;
