@@ -3,9 +3,10 @@
 //! DataFusion knows the spelling when it infers the types of a CSV file and forgets it when it reads the file. So
 //! such a file is read as text, below a view that gives each column its type.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference};
@@ -14,7 +15,10 @@ use datafusion::datasource::provider_as_source;
 use datafusion::datasource::view::ViewTable;
 use datafusion::functions::core::expr_fn::nullif;
 use datafusion::functions::regex::expr_fn::regexp_like;
-use datafusion::logical_expr::{CreateExternalTable, Expr, LogicalPlanBuilder, cast, lit, when};
+use datafusion::logical_expr::{
+    CreateExternalTable, Expr, LogicalPlan, LogicalPlanBuilder, TableType, cast, lit, when,
+};
+use datafusion::physical_plan::ExecutionPlan;
 
 /// The option that names the spelling as it is.
 const NULL_VALUE: &str = "format.null_value";
@@ -60,7 +64,36 @@ impl TableProviderFactory for CsvTableFactory {
         let columns = schema.fields().iter().map(|field| null.typed(field)).collect::<Result<Vec<_>>>()?;
         let name = TableReference::bare(create.name.table());
         let view = LogicalPlanBuilder::scan(name, table, None)?.project(columns)?.build()?;
-        Ok(Arc::new(ViewTable::new(view, create.definition.clone())))
+        Ok(Arc::new(CsvTable(ViewTable::new(view, create.definition.clone()))))
+    }
+}
+
+/// The view that gives the columns their types; to whoever lists, replaces or drops tables it is a table.
+#[derive(Debug)]
+struct CsvTable(ViewTable);
+
+#[async_trait]
+impl TableProvider for CsvTable {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn get_logical_plan(&self) -> Option<Cow<'_, LogicalPlan>> {
+        self.0.get_logical_plan()
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.0.scan(session, projection, filters, limit).await
     }
 }
 

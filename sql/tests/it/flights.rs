@@ -98,24 +98,3 @@ fn difference(rows: &[String], expected: &[String]) -> Option<(usize, Option<Str
     let at = (0..rows.len().max(expected.len())).find(|at| rows.get(*at) != expected.get(*at))?;
     Some((at, rows.get(at).cloned(), expected.get(at).cloned()))
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn temporary_speed() {
-    let ground = Ground::new().await;
-    ground.load_flights("flights").await;
-    let session = ground.session();
-    for sql in [
-        "SELECT count(*) FROM flights",
-        "SELECT sum(distance) FROM flights",
-        "SELECT carrier, count(*) FROM flights GROUP BY carrier",
-        "SELECT * FROM flights",
-    ] {
-        for _ in 0..3 {
-            let began = std::time::Instant::now();
-            let mut rows = crate::ground::query(&session, sql).await;
-            let planned = began.elapsed();
-            while rows.next().await.expect("runs").is_some() {}
-            println!("{sql}: planned {planned:?} done {:?} {:?}", began.elapsed(), rows.log_read());
-        }
-    }
-}
