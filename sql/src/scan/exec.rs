@@ -15,7 +15,7 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput,
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -247,8 +247,7 @@ impl PartitionScan {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
-                self.metrics.baseline.record_output(batch.num_rows());
-                return Ok(Some(batch));
+                return Ok(Some(batch.record_output(&self.metrics.baseline)));
             }
             if let Some((position, batch)) = self.fetched.pop_front() {
                 self.decode(position, &batch)?;
