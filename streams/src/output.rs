@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use bytestring::ByteString;
-use thalweg_protocol::TopicPartition;
 use thalweg_protocol::record::{Header, Record as RawRecord};
+use thalweg_protocol::{TopicPartition, partition_for_key};
 
 use crate::config::Undecodable;
 use crate::error::Error;
@@ -81,7 +81,7 @@ impl Output {
         let partitions = &mut self.sinks[sink].partitions;
         let partition = match (to, key) {
             (PartitionChoice::Number(partition), _) => partition as usize,
-            (PartitionChoice::ByKey, Some(key)) => partition_of(key, partitions.len()),
+            (PartitionChoice::ByKey, Some(key)) => partition_for_key(key, partitions.len() as i32) as usize,
             (PartitionChoice::ByKey, None) => self.task_partition as usize % partitions.len(),
         };
         partitions[partition].push(timestamp, key, value, headers);
@@ -144,52 +144,11 @@ impl Output {
     }
 }
 
-/// The partition that every Kafka client's default partitioner chooses for `key`.
-pub(crate) fn partition_of(key: &[u8], partitions: usize) -> usize {
-    (murmur2(key) & 0x7fff_ffff) as usize % partitions
-}
-
-/// Murmur2 with Kafka's seed.
-fn murmur2(bytes: &[u8]) -> u32 {
-    const MIX: u32 = 0x5bd1_e995;
-    let mut hash = 0x9747_b28c ^ bytes.len() as u32;
-    let (words, tail) = bytes.as_chunks::<4>();
-    for &word in words {
-        let mut mixed = u32::from_le_bytes(word).wrapping_mul(MIX);
-        mixed ^= mixed >> 24;
-        hash = hash.wrapping_mul(MIX) ^ mixed.wrapping_mul(MIX);
-    }
-    if !tail.is_empty() {
-        for (at, &byte) in tail.iter().enumerate() {
-            hash ^= u32::from(byte) << (8 * at);
-        }
-        hash = hash.wrapping_mul(MIX);
-    }
-    hash ^= hash >> 13;
-    hash = hash.wrapping_mul(MIX);
-    hash ^ (hash >> 15)
-}
-
 #[cfg(test)]
 mod tests {
     use thalweg_protocol::Offset;
 
     use super::*;
-
-    #[test]
-    fn murmur2_is_kafkas() {
-        // From the test of Kafka's Utils.murmur2.
-        for (key, hash) in [
-            ("21", -973_932_308_i32),
-            ("foobar", -790_332_482),
-            ("a-little-bit-long-string", -985_981_536),
-            ("a-little-bit-longer-string", -1_486_304_829),
-            ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971),
-            ("abc", 479_470_107),
-        ] {
-            assert_eq!(murmur2(key.as_bytes()) as i32, hash, "{key}");
-        }
-    }
 
     #[test]
     fn a_dead_letter_says_where_it_came_from() {

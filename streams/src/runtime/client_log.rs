@@ -209,14 +209,22 @@ impl TransactionLog for ClientLog {
 
     fn committed(&mut self, partitions: &[TopicPartition]) -> Result<Vec<Option<CommittedInput>>, Error> {
         let committed = self.handle.block_on(self.consumer.committed(partitions));
-        let mut committed = committed.map_err(translate("asking for committed offsets"))?;
-        let input = |partition: &TopicPartition| {
-            committed.remove(partition).map(|committed| CommittedInput {
-                partition: partition.clone(),
-                offset: committed.offset.0,
-                metadata: committed.metadata.to_string(),
-            })
-        };
-        Ok(partitions.iter().map(input).collect())
+        committed_inputs(partitions, committed)
     }
+}
+
+/// What the client found committed for `partitions`, in their order.
+pub(super) fn committed_inputs(
+    partitions: &[TopicPartition],
+    committed: thalweg_client::Result<HashMap<TopicPartition, CommittedOffset>>,
+) -> Result<Vec<Option<CommittedInput>>, Error> {
+    let mut committed = committed.map_err(translate("asking for committed offsets"))?;
+    let input = |partition: &TopicPartition| {
+        committed.remove(partition).map(|committed| CommittedInput {
+            partition: partition.clone(),
+            offset: committed.offset.0,
+            metadata: committed.metadata.to_string(),
+        })
+    };
+    Ok(partitions.iter().map(input).collect())
 }

@@ -9,6 +9,7 @@ use thalweg_client::{Isolation, OffsetSpec, Waker};
 use thalweg_protocol::TopicPartition;
 
 use super::client_error::translate;
+use super::client_log::committed_inputs;
 use super::events::Event;
 use super::log::CommittedInput;
 use super::opening::{LastCommit, Opening, compare, replays};
@@ -134,15 +135,7 @@ fn committed(
     let admin = shared.client.admin();
     let group = &shared.config().application_id;
     let committed = shared.handle.block_on(admin.committed_offsets(group, Some(&partitions), true));
-    let mut committed = committed.map_err(translate("asking for committed offsets"))?;
-    let input = |partition: &TopicPartition| {
-        committed.remove(partition).map(|committed| CommittedInput {
-            partition: partition.clone(),
-            offset: committed.offset.0,
-            metadata: committed.metadata.to_string(),
-        })
-    };
-    Ok(partitions.iter().map(input).collect())
+    committed_inputs(&partitions, committed)
 }
 
 /// Opens the state; one that is damaged is dropped, and restored from the changelogs.

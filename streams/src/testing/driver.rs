@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytestring::ByteString;
-use thalweg_protocol::TopicPartition;
+use thalweg_protocol::{TopicPartition, partition_for_key};
 
 use super::memory_log::{MemoryLog, NextEnd, WrittenRecord};
 use crate::config::{Guarantee, StateKind, StreamsConfig};
 use crate::error::Error;
-use crate::output::partition_of;
 use crate::program::{Counters, TaskId};
 use crate::runtime::{LastCommit, Opening, Plan, Task, TransactionLog, commit, compare, replays};
 use crate::state::{MemoryBackend, StoreView, TaskState};
@@ -120,7 +119,7 @@ impl TestDriver {
     ) -> Result<(), Error> {
         let partitions = self.log.partition_counts().get(topic).copied().unwrap_or(1);
         let partition = match key {
-            Some(key) => partition_of(key, partitions as usize) as i32,
+            Some(key) => partition_for_key(key, partitions),
             None => {
                 self.turn += 1;
                 self.turn % partitions

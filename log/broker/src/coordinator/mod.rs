@@ -10,6 +10,7 @@ mod now;
 pub(crate) mod rig;
 mod setting;
 mod shards;
+mod timekeeper;
 
 pub(crate) use clocks::Clocks;
 pub(crate) use deadlines::Deadlines;
@@ -18,3 +19,4 @@ pub(crate) use key_hash::partition_for;
 pub(crate) use now::Now;
 pub(crate) use setting::Setting;
 pub(crate) use shards::{Shard, Shards};
+pub(crate) use timekeeper::{Due, Timekeeper};

@@ -6,12 +6,11 @@ use std::time::Duration;
 use thalweg_protocol::ErrorCode;
 use thalweg_storage::MarkerAppend;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
 
 use super::classic::GroupLimits;
 use super::shard::{GroupSettings, GroupShard};
 use crate::config::BrokerConfig;
-use crate::coordinator::{Setting, Shard, Shards};
+use crate::coordinator::{Due, Setting, Shard, Shards, Timekeeper};
 use crate::topics::CONSUMER_OFFSETS;
 
 /// How often offsets that have expired are looked for: Kafka's `offsets.retention.check.interval.ms`.
@@ -85,23 +84,12 @@ impl GroupCoordinator {
 
     /// Keeps the time until the broker stops: sessions, rebalances, and the retention of offsets.
     pub(crate) async fn run(self: Arc<Self>) {
-        let mut next_check = Instant::now() + RETENTION_CHECK;
-        loop {
-            let deadline = self.loaded().iter().filter_map(|shard| shard.next_deadline()).min();
-            let wake_at =
-                deadline.map_or(next_check, |deadline| self.setting.clocks.at(deadline).min(next_check));
-            tokio::select! {
-                () = sleep_until(wake_at) => {}
-                () = self.wake.notified() => continue,
-                () = self.setting.stopped() => return,
-            }
-            let is_check = Instant::now() >= next_check;
-            if is_check {
-                next_check = Instant::now() + RETENTION_CHECK;
-            }
+        let mut time = Timekeeper::new(&self.setting, &self.wake, RETENTION_CHECK);
+        let deadline = || self.loaded().iter().filter_map(|shard| shard.next_deadline()).min();
+        while let Some(due) = time.wait(deadline).await {
             for shard in self.loaded() {
                 shard.expire();
-                if is_check {
+                if due == Due::Check {
                     shard.expire_offsets();
                 }
             }

@@ -9,7 +9,7 @@ use bytestring::ByteString;
 use thalweg_controller::Controller;
 use thalweg_protocol::{ErrorCode, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::end::EndTransaction;
 use super::init_producer_id::InitProducerId;
@@ -18,7 +18,7 @@ use super::producer_ids::ProducerIds;
 use super::shard::{Step, TransactionSettings, TransactionShard};
 use super::state::{Decision, Producer, Transaction, TransactionVersion};
 use crate::config::BrokerConfig;
-use crate::coordinator::{Now, Setting, Shard, Shards};
+use crate::coordinator::{Due, Now, Setting, Shard, Shards, Timekeeper};
 use crate::group::GroupCoordinator;
 use crate::topics::TRANSACTION_STATE;
 
@@ -240,23 +240,14 @@ impl TransactionCoordinator {
     /// Keeps the time until the broker stops: aborts transactions that are open too long, forgets transactional
     /// ids that nobody uses.
     pub(crate) async fn run(self: Arc<Self>) {
-        let mut next_check = Instant::now() + EXPIRATION_CHECK;
-        loop {
-            let deadline = self.shards.loaded().iter().filter_map(|shard| shard.next_deadline()).min();
-            let wake_at =
-                deadline.map_or(next_check, |deadline| self.setting.clocks.at(deadline).min(next_check));
-            tokio::select! {
-                () = sleep_until(wake_at) => {}
-                () = self.wake.notified() => continue,
-                () = self.setting.stopped() => return,
-            }
-            let is_check = Instant::now() >= next_check;
-            if is_check {
-                next_check = Instant::now() + EXPIRATION_CHECK;
-            }
+        let mut time = Timekeeper::new(&self.setting, &self.wake, EXPIRATION_CHECK);
+        let deadline = || self.shards.loaded().iter().filter_map(|shard| shard.next_deadline()).min();
+        while let Some(due) = time.wait(deadline).await {
             for shard in self.shards.loaded() {
                 self.expire_transactions(&shard).await;
-                if is_check && let Err(error) = shard.forget_expired(self.expiration_ms) {
+                if due == Due::Check
+                    && let Err(error) = shard.forget_expired(self.expiration_ms)
+                {
                     tracing::warn!(
                         error = error.name(),
                         "transactional ids that have expired are kept for now"
