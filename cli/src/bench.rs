@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use thalweg_client::{Acks, Consumer, ConsumerConfig, OffsetReset, ProducerConfig};
 use thalweg_protocol::{Compression, Scratch, TopicPartition};
 
+use crate::consume::DECOMPRESSED_BYTES;
 use crate::exit::{Exit, failure};
 use crate::output::progress;
 use crate::produce::{AcksArg, codec, now_ms};
@@ -164,6 +165,4 @@ async fn consume(target: &Target, topic: &str, records: u64) -> anyhow::Result<(
     Ok(consumer.close().await?)
 }
 
-/// The most that one batch may hold when it is decompressed.
-const DECOMPRESSED_BYTES: usize = 256 << 20;
 const PATIENCE: Duration = Duration::from_secs(5);

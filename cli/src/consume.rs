@@ -180,4 +180,4 @@ async fn print(
 
 const POLL: Duration = Duration::from_millis(500);
 /// The most that one batch may hold when it is decompressed.
-const DECOMPRESSED_BYTES: usize = 256 << 20;
+pub const DECOMPRESSED_BYTES: usize = 256 << 20;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use thalweg_broker::Broker;
-use thalweg_client::{Client, ClientConfig};
+use thalweg_client::{Client, ClientConfig, TopicMetadata};
 use thalweg_storage::DataDirectory;
 
 use crate::advice::did_you_mean;
@@ -98,25 +98,31 @@ impl Target {
         &self.client
     }
 
-    /// How many partitions `topic` has.
+    /// What is known of `topic`.
     ///
     /// # Errors
     /// When there is no such topic; the error offers one with a similar name.
-    pub async fn partitions_of(&self, topic: &str) -> anyhow::Result<i32> {
-        let topics = self.client.admin().list_topics().await?;
-        match topics.iter().find(|known| known.name == topic) {
-            Some(known) => Ok(known.partitions.len() as i32),
-            None => {
-                let names = topics.iter().filter(|known| !known.is_internal).map(|known| &*known.name);
-                Err(failure(
-                    Exit::NotFound,
-                    format!(
-                        "there is no topic `{topic}`{}. `thalweg topic list` shows them all, `thalweg topic create {topic}` makes it",
-                        did_you_mean(topic, names)
-                    ),
-                ))
-            }
+    pub async fn topic(&self, topic: &str) -> anyhow::Result<TopicMetadata> {
+        let mut topics = self.client.admin().list_topics().await?;
+        if let Some(at) = topics.iter().position(|known| known.name == topic) {
+            return Ok(topics.swap_remove(at));
         }
+        let names = topics.iter().filter(|known| !known.is_internal).map(|known| &*known.name);
+        Err(failure(
+            Exit::NotFound,
+            format!(
+                "there is no topic `{topic}`{}. `thalweg topic list` shows them all, `thalweg topic create {topic}` makes it",
+                did_you_mean(topic, names)
+            ),
+        ))
+    }
+
+    /// How many partitions `topic` has.
+    ///
+    /// # Errors
+    /// As [`Target::topic`].
+    pub async fn partitions_of(&self, topic: &str) -> anyhow::Result<i32> {
+        Ok(self.topic(topic).await?.partitions.len() as i32)
     }
 
     /// Closes what was opened: everything that was written is on disk when this returns.

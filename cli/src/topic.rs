@@ -143,8 +143,7 @@ async fn list(target: &Target, internal: bool, format: Format) -> anyhow::Result
 
 async fn describe(target: &Target, names: &[String], format: Format) -> anyhow::Result<()> {
     for name in names {
-        target.partitions_of(name).await?;
-        let topic = target.client().admin().describe_topic(name).await?;
+        let topic = target.topic(name).await?;
         let offsets = Ends::of(target, &topic).await?;
         if format == Format::Json {
             println!("{}", describe_json(&topic, &offsets));

@@ -46,5 +46,6 @@ pub use error::{Error, Position, Result};
 pub use outcome::{Created, Outcome, Rows, Written};
 pub use parser::Statement;
 pub use session::Session;
+pub use similar::similar;
 pub use statement_context::{LogRead, Notice};
 pub use undecodable::{Undecodable, UndecodableRecord};
