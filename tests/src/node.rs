@@ -1,7 +1,7 @@
 //! A `thalweg serve` process.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -18,7 +18,6 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Node {
     process: Process,
     address: String,
-    data: PathBuf,
 }
 
 impl Node {
@@ -57,7 +56,7 @@ impl Node {
                         let address = line[at + "ready on ".len()..].split_whitespace().next();
                         let address = address.context("the ready line names an address")?.to_string();
                         std::thread::spawn(move || ready.iter().for_each(drop));
-                        return Ok(Self { process, address, data: data.to_path_buf() });
+                        return Ok(Self { process, address });
                     }
                     log.push(line);
                 }
@@ -69,11 +68,6 @@ impl Node {
     /// `host:port` that clients connect to.
     pub fn address(&self) -> &str {
         &self.address
-    }
-
-    /// The data directory.
-    pub fn data(&self) -> &Path {
-        &self.data
     }
 
     /// The process.

@@ -77,46 +77,12 @@ impl Process {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
-
-    /// CPU seconds used so far, user and system.
-    ///
-    /// # Errors
-    /// When `/proc` does not tell.
-    pub fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        cpu_seconds(self.id())
-    }
-
-    /// Resident memory in bytes.
-    ///
-    /// # Errors
-    /// When `/proc` does not tell.
-    pub fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS")?;
-        let kib: u64 = line.split_whitespace().nth(1).context("no number")?.parse()?;
-        Ok(kib * 1024)
-    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// CPU seconds that process `id` has used so far, user and system.
-///
-/// # Errors
-/// When `/proc` does not tell.
-pub fn cpu_seconds(id: u32) -> anyhow::Result<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
-    // The second field is the name in parentheses and may contain anything; utime and stime are fields 14, 15.
-    let after_name = stat.rsplit_once(')').context("no name")?.1;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    let ticks: u64 = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
-    // SAFETY: sysconf only reads a constant of the system.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    Ok(ticks as f64 / per_second as f64)
 }
 
 /// Runs `command` to its end and returns what it printed.

@@ -73,11 +73,11 @@ pub fn class(name: &str, heap: &str) -> anyhow::Result<Command> {
 /// A running Kafka.
 #[derive(Debug)]
 pub struct Kafka {
-    process: Process,
+    /// Killed when this goes out of scope.
+    _process: Process,
     address: String,
-    directory: tempfile::TempDir,
-    /// How long it took to answer on an empty directory.
-    pub started_in: Duration,
+    /// Its data and log; removed when this goes out of scope.
+    _directory: tempfile::TempDir,
 }
 
 impl Kafka {
@@ -107,22 +107,12 @@ impl Kafka {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(Self { process, address, directory, started_in: begun.elapsed() })
+        Ok(Self { _process: process, address, _directory: directory })
     }
 
     /// `host:port` that clients connect to.
     pub fn address(&self) -> &str {
         &self.address
-    }
-
-    /// The process.
-    pub fn process(&self) -> &Process {
-        &self.process
-    }
-
-    /// The directory with its data and log.
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
     }
 }
 

@@ -10,7 +10,7 @@ use thalweg_client::{Client, Consumer, ConsumerConfig, FetchedBatches, OffsetRes
 use thalweg_protocol::{Scratch, TopicPartition};
 use thalweg_streams::{Event, Streams};
 
-use crate::load::{self, Row};
+use crate::load::{Loader, Row};
 use crate::results::{Carrier, Results};
 use crate::topology::{CarrierRow, DayRow};
 use crate::{PROCESSING_TIMEOUT, Topics};
@@ -53,14 +53,16 @@ pub fn replay(streams: &Streams) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes December in `seconds`, follows the results meanwhile, and returns the last ones.
+/// Writes December in `seconds`, follows the results meanwhile, and returns the last ones: those in which all
+/// `wanted` flights of the year are counted.
 pub fn december(
     runtime: &tokio::runtime::Runtime,
     client: &Client,
     topics: &Topics,
+    loader: &mut Loader<'_>,
     rows: &[Row],
+    wanted: i64,
     seconds: f64,
-    timeout: Duration,
 ) -> anyhow::Result<Results> {
     let mut follower = {
         let _inside = runtime.enter();
@@ -72,19 +74,18 @@ pub fn december(
     while written < rows.len() {
         let due = if seconds > 0.0 { began.elapsed().as_secs_f64() / seconds } else { 1.0 };
         let until = ((rows.len() as f64 * due) as usize).clamp(written, rows.len());
-        load::write(runtime, client, &topics.flights, &rows[written..until])?;
+        loader.write(&rows[written..until])?;
         written = until;
         runtime.block_on(follower.follow(Duration::from_millis(100)))?;
         screen.show(&follower.results)?;
     }
     let last_written = Instant::now();
     let all = |results: &Results| (results.flights(), results.flights_in_windows());
-    let wanted = follower.wanted(runtime, client, topics)?;
     while all(&follower.results) != (wanted, wanted) {
-        if last_written.elapsed() > timeout {
+        if last_written.elapsed() > PROCESSING_TIMEOUT {
             let (carriers, windows) = all(&follower.results);
             bail!(
-                "of {wanted} flights only {carriers} are counted per carrier and {windows} per day after {timeout:?}"
+                "of {wanted} flights only {carriers} are counted per carrier and {windows} per day after {PROCESSING_TIMEOUT:?}"
             );
         }
         runtime.block_on(follower.follow(Duration::from_millis(100)))?;
@@ -118,21 +119,6 @@ impl Follower {
         ])?;
         let scratch = Scratch::new(DECOMPRESSED_BYTES);
         Ok(Self { consumer, results: Results::default(), carriers: topics.carriers.clone(), scratch })
-    }
-
-    /// How many flights the input topic holds.
-    fn wanted(
-        &self,
-        runtime: &tokio::runtime::Runtime,
-        client: &Client,
-        topics: &Topics,
-    ) -> anyhow::Result<i64> {
-        use thalweg_client::{Isolation, OffsetSpec};
-        let ends: Vec<_> = (0..crate::PARTITIONS)
-            .map(|partition| (TopicPartition::new(topics.flights.as_str(), partition), OffsetSpec::Latest))
-            .collect();
-        let ends = runtime.block_on(client.admin().list_offsets(&ends, Isolation::ReadCommitted))?;
-        Ok(ends.values().filter_map(|end| end.offset).map(|offset| offset.0).sum())
     }
 
     async fn follow(&mut self, timeout: Duration) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
-use thalweg_client::{Client, ProducerConfig};
+use thalweg_client::{Appender, Client, Producer, ProducerConfig, TopicSlot};
 use thalweg_connectors::files::{Columns, Input, InputFormat, InputRecord, open};
 
 /// A flight as a record: JSON, keyed by tail number.
@@ -58,24 +58,37 @@ pub fn read(csv: &Path) -> anyhow::Result<Year> {
     Ok(Year(rows))
 }
 
-/// Writes `rows` and waits until all of them are on disk.
-pub fn write(
-    runtime: &tokio::runtime::Runtime,
-    client: &Client,
-    topic: &str,
-    rows: &[Row],
-) -> anyhow::Result<()> {
-    let _inside = runtime.enter();
-    let producer = client.producer(ProducerConfig::default())?;
-    let mut appender = producer.appender();
-    let slot = runtime.block_on(appender.topic(topic))?;
-    for row in rows {
-        let (key, value) = (row.key.as_deref(), Some(row.value.as_slice()));
-        let partition = appender.partition_for(slot, key, value);
-        appender.append_blocking(slot, partition, row.timestamp, key, value, &[])?;
+/// Writes flights into their topic.
+pub struct Loader<'a> {
+    runtime: &'a tokio::runtime::Runtime,
+    producer: Producer,
+    appender: Appender,
+    topic: TopicSlot,
+}
+
+impl<'a> Loader<'a> {
+    /// Looks the topic up.
+    pub fn new(runtime: &'a tokio::runtime::Runtime, client: &Client, topic: &str) -> anyhow::Result<Self> {
+        let _inside = runtime.enter();
+        let producer = client.producer(ProducerConfig::default())?;
+        let mut appender = producer.appender();
+        let topic = runtime.block_on(appender.topic(topic))?;
+        Ok(Self { runtime, producer, appender, topic })
     }
-    runtime.block_on(appender.flush())?;
-    drop(appender);
-    runtime.block_on(producer.close())?;
-    Ok(())
+
+    /// Writes `rows` and waits until all of them are on disk.
+    pub fn write(&mut self, rows: &[Row]) -> anyhow::Result<()> {
+        for row in rows {
+            let (key, value) = (row.key.as_deref(), Some(row.value.as_slice()));
+            let partition = self.appender.partition_for(self.topic, key, value);
+            self.appender.append_blocking(self.topic, partition, row.timestamp, key, value, &[])?;
+        }
+        Ok(self.runtime.block_on(self.appender.flush())?)
+    }
+
+    /// Closes the producer.
+    pub fn close(self) -> anyhow::Result<()> {
+        drop(self.appender);
+        Ok(self.runtime.block_on(self.producer.close())?)
+    }
 }

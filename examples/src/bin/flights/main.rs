@@ -105,7 +105,8 @@ fn run(
     let year = load::read(&arguments.csv)?;
     let (history, december) = year.split();
     let began = Instant::now();
-    load::write(runtime, &client, &topics.flights, history)?;
+    let mut loader = load::Loader::new(runtime, &client, &topics.flights)?;
+    loader.write(history)?;
     println!("Loaded months 1 to 11: {} flights in {:.2} s.", history.len(), began.elapsed().as_secs_f64());
 
     let streams = Streams::start(
@@ -115,8 +116,10 @@ fn run(
     )
     .context("the processor cannot start")?;
     live::replay(&streams)?;
-    let results =
-        live::december(runtime, &client, &topics, december, arguments.december_seconds, PROCESSING_TIMEOUT)?;
+    let all = (history.len() + december.len()) as i64;
+    let seconds = arguments.december_seconds;
+    let results = live::december(runtime, &client, &topics, &mut loader, december, all, seconds)?;
+    loader.close()?;
     let committed = streams.committed();
     streams.close().context("the processor did not close in order")?;
     if committed.late + committed.dead_letters > 0 {
