@@ -3,8 +3,10 @@
 //! With `THALWEG_TEST_KAFKA=host:port` it runs on Apache Kafka, too.
 
 mod admin;
+mod crossing;
 mod groups;
 mod reading;
+mod script;
 mod transactions;
 mod writing;
 
@@ -171,6 +173,9 @@ macro_rules! suite {
                 reading: a_consumer_seeks_and_pauses, a_consumer_starts_where_it_is_told,
                     offsets_are_found_by_time, a_position_that_is_gone_is_reset_or_told,
                     a_reader_knows_when_it_has_caught_up, a_waiting_poll_can_be_woken;
+                crossing: history_goes_over_into_what_arrives_from_every_offset,
+                    a_reader_may_arrive_at_any_moment, a_tail_without_a_visible_record_is_passed,
+                    readers_race_with_writers;
                 transactions: committed_records_are_read_and_aborted_ones_are_not,
                     an_open_transaction_holds_readers_up, offsets_are_part_of_the_transaction,
                     a_newer_producer_fences_the_older, what_a_dead_producer_left_is_aborted,
