@@ -1,5 +1,6 @@
 //! The harness of the whole-system tests and benchmarks: real processes, real data, peers. Not published.
 
+pub mod compare;
 pub mod flights;
 pub mod node;
 pub mod peers;
