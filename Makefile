@@ -1,5 +1,5 @@
 # Everything here is a thin name for one command; the README says what each does and how long it takes.
-.PHONY: demo test setup setup-tests
+.PHONY: demo test bench setup setup-tests
 
 CARGO ?= cargo
 
@@ -12,6 +12,10 @@ test: setup-tests
 	$(CARGO) clippy --release --workspace --all-targets --quiet -- --deny warnings
 	$(CARGO) build --release --workspace --bins
 	$(CARGO) test --release --workspace --no-fail-fast
+
+bench: setup-tests
+	$(CARGO) build --release --workspace --bins --examples
+	$${CARGO_TARGET_DIR:-target}/release/compare --publish README.md
 
 setup:
 	@scripts/setup
