@@ -11,7 +11,7 @@ test: setup-tests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --quiet -- --deny warnings
 	$(CARGO) build --release --workspace --bins
-	$(CARGO) test --release --workspace --no-fail-fast
+	$${CARGO_TARGET_DIR:-target}/release/with_kafka $(CARGO) test --release --workspace --no-fail-fast
 
 bench: setup-tests
 	$(CARGO) build --release --workspace --bins --examples

@@ -75,11 +75,21 @@ fn java() -> PathBuf {
 /// # Errors
 /// When the jars cannot be had.
 pub fn class(name: &str, heap: &str) -> anyhow::Result<Command> {
-    let home = install()?;
     let mut command = Command::new(java());
-    command.arg(format!("-Xmx{heap}")).arg("-XX:+UseG1GC");
-    command.arg("-cp").arg(format!("{}/lib/*", home.display())).arg(name);
+    command.arg(format!("-Xmx{heap}")).arg("-XX:+UseG1GC").arg("-cp").arg(class_path()?).arg(name);
     Ok(command)
+}
+
+fn class_path() -> anyhow::Result<String> {
+    Ok(format!("{}/lib/*", install()?.display()))
+}
+
+/// The words before the name of one of Kafka's classes in a command that runs it.
+///
+/// # Errors
+/// When the jars cannot be had.
+pub fn class_words() -> anyhow::Result<Vec<String>> {
+    Ok(vec![java().display().to_string(), "-cp".into(), class_path()?])
 }
 
 /// A formatted, empty directory for a node.
@@ -115,7 +125,7 @@ impl Prepared {
         let Self { directory, address } = self;
         let log = fs::File::create(directory.path().join("broker.log"))?;
         let mut command = Command::new(java());
-        command.args(START_SCRIPT_OPTIONS).arg("-cp").arg(format!("{}/lib/*", install()?.display()));
+        command.args(START_SCRIPT_OPTIONS).arg("-cp").arg(class_path()?);
         command.arg("kafka.Kafka").arg(directory.path().join(PROPERTIES));
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let begun = Instant::now();
