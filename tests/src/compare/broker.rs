@@ -81,8 +81,11 @@ impl<'a> Side<'a> {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    fn create(&self, topic: &str) -> anyhow::Result<()> {
-        self.thalweg(&["topic", "create", topic, "--partitions", PARTITIONS]).map(drop)
+    /// A topic with the broker's defaults, or with others.
+    fn create(&self, topic: &str, configs: &[&str]) -> anyhow::Result<()> {
+        let mut command = vec!["topic", "create", topic, "--partitions", PARTITIONS];
+        command.extend(configs.iter().flat_map(|config| ["-c", *config]));
+        self.thalweg(&command).map(drop)
     }
 
     fn delete(&self, topic: &str) -> anyhow::Result<()> {
@@ -136,6 +139,7 @@ impl Load {
 /// The rows of one size of records.
 struct SizeRows {
     produce_cpu: Row,
+    relaxed_cpu: Row,
     consume_cpu: Row,
     java_produce: Row,
     java_consume: Row,
@@ -148,6 +152,7 @@ impl SizeRows {
         let row = |what: &str| Row::new(what.replace("SIZE", &format!("{size} B")));
         Self {
             produce_cpu: row("broker, producing SIZE: CPU-s per GB"),
+            relaxed_cpu: row("the same, ours with durability=relaxed: CPU-s per GB"),
             consume_cpu: row("broker, consuming SIZE: CPU-s per GB"),
             java_produce: row("Java's producer on each, SIZE: records/s"),
             java_consume: row("Java's consumer on each, SIZE: records/s"),
@@ -160,7 +165,7 @@ impl SizeRows {
         let topic = format!("java-{}-{number}", load.size);
         let mut rates = Vec::new();
         for side in [brokers.thalweg(), brokers.kafka()] {
-            side.create(&topic)?;
+            side.create(&topic, &[])?;
             let (produced, produce_cpu) = side.metered(|| side.java_produces(&topic, load))?;
             let (consumed, consume_cpu) = side.metered(|| side.java_consumes(&topic, load))?;
             side.delete(&topic)?;
@@ -172,15 +177,28 @@ impl SizeRows {
         self.java_consume.rounds.push((ours.2, theirs.2));
         self.consume_cpu.rounds.push((ours.3, theirs.3));
         let (side, topic) = (brokers.thalweg(), format!("ours-{}-{number}", load.size));
-        side.create(&topic)?;
+        side.create(&topic, &[])?;
         self.own_produce.rounds.push((side.ours_produces(&topic, load)?, theirs.0));
         self.own_consume.rounds.push((side.ours_consumes(&topic, load)?, theirs.2));
+        side.delete(&topic)?;
+        let topic = format!("relaxed-{}-{number}", load.size);
+        side.create(&topic, &["durability=relaxed"])?;
+        let (_rate, relaxed_cpu) = side.metered(|| side.java_produces(&topic, load))?;
+        self.relaxed_cpu.rounds.push((relaxed_cpu / load.gigabytes(), theirs.1));
         side.delete(&topic)
     }
 
-    fn into_rows(self) -> [Row; 6] {
-        let Self { produce_cpu, consume_cpu, java_produce, java_consume, own_produce, own_consume } = self;
-        [produce_cpu, consume_cpu, java_produce, java_consume, own_produce, own_consume]
+    fn into_rows(self) -> [Row; 7] {
+        let Self {
+            produce_cpu,
+            relaxed_cpu,
+            consume_cpu,
+            java_produce,
+            java_consume,
+            own_produce,
+            own_consume,
+        } = self;
+        [produce_cpu, relaxed_cpu, consume_cpu, java_produce, java_consume, own_produce, own_consume]
     }
 }
 
