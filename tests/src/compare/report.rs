@@ -64,7 +64,8 @@ fn times(ratio: f64) -> String {
 
 /// The table of `rows`, under a line that says when, on what and with how many rounds.
 pub fn table(rows: &[Row], rounds: usize) -> anyhow::Result<String> {
-    let mut text = format!("{} · {} · medians of {rounds} rounds\n\n", today()?, machine()?);
+    let rounds = if rounds == 1 { "one round".into() } else { format!("medians of {rounds} rounds") };
+    let mut text = format!("{} · {} · {rounds}\n\n", today()?, machine()?);
     text.push_str("| | Thalweg | Apache Kafka 4.4 | ratio |\n|---|--:|--:|--:|\n");
     for row in rows {
         writeln!(text, "{}", row.line())?;
