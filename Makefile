@@ -1,5 +1,5 @@
 # Everything here is a thin name for one command; the README says what each does and how long it takes.
-.PHONY: demo test bench setup setup-tests
+.PHONY: demo test bench soak setup setup-tests
 
 CARGO ?= cargo
 
@@ -16,6 +16,10 @@ test: setup-tests
 bench: setup-tests
 	$(CARGO) build --release --workspace --bins --examples
 	$${CARGO_TARGET_DIR:-target}/release/compare --publish README.md
+
+soak: setup-tests
+	$(CARGO) build --release --workspace --bins --examples
+	THALWEG_RANDOM_KILLS=$${THALWEG_RANDOM_KILLS:-200} $(CARGO) test --release --workspace --test it -- killed:: --nocapture
 
 setup:
 	@scripts/setup

@@ -3,7 +3,6 @@
 mod cluster;
 mod dsl;
 mod exactly_once;
-mod killed;
 mod own_program;
 mod runtime;
 mod windows;
