@@ -109,7 +109,7 @@ pub enum StartAt {
     /// With the oldest record that is still there: history first, then live.
     #[default]
     Earliest,
-    /// With what is produced from now on.
+    /// With what is produced from now on; after a restart, where it stopped.
     Latest,
 }
 

@@ -2,7 +2,6 @@
 
 mod bad_use;
 mod demonstration;
-mod killed;
 mod lateness;
 mod round_trip;
 mod tidy;

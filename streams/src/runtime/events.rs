@@ -43,7 +43,8 @@ pub enum Event {
         /// When it will be done at the present pace, if that can be told.
         eta: Option<Duration>,
     },
-    /// Everything that was in the inputs is processed and committed, through all sub-topologies. Said once.
+    /// Everything that was in the inputs a moment ago, and could be read, is processed and committed: by all
+    /// instances of the application, and through all sub-topologies. Said once.
     Live,
     /// A thread has committed.
     Committed(Committed),

@@ -95,29 +95,36 @@ impl Plan {
         sources.map(|topic| topic.full_name(&self.config)).collect()
     }
 
-    /// Whether the application writes this topic itself, for another of its sub-topologies.
+    /// Whether only the application writes this topic, for another of its sub-topologies.
     pub(crate) fn is_repartition(&self, topic: &ByteString) -> bool {
         let mut sources = self.topology.subtopologies.iter().flat_map(|subtopology| &subtopology.sources);
         sources
             .any(|source| matches!(source, Topic::Repartition(_)) && source.full_name(&self.config) == *topic)
     }
 
-    /// How far each source is from the topics that others write: those are at 0, a repartition topic is one
-    /// above the sources of the sub-topology that writes it.
-    pub(crate) fn levels(&self) -> BTreeMap<ByteString, usize> {
+    /// All partitions that tasks read, each with how far it is from the topics that only others write: those
+    /// are at 0, a topic that a sub-topology writes is one above the sources of that.
+    pub(crate) fn inputs(&self) -> Vec<(TopicPartition, usize)> {
+        let levels = self.levels();
+        let partitions = self.tasks().into_iter().flat_map(|task| self.sources(task)).flatten();
+        let level = |partition: &TopicPartition| levels.get(&partition.topic).copied().unwrap_or(0);
+        partitions.map(|partition| (partition.clone(), level(&partition))).collect()
+    }
+
+    fn levels(&self) -> BTreeMap<ByteString, usize> {
         let names = |topics: &[Topic]| -> Vec<ByteString> {
             topics.iter().map(|topic| topic.full_name(&self.config)).collect()
         };
         let mut levels: BTreeMap<ByteString, usize> =
             self.source_topics().into_iter().map(|topic| (topic, 0)).collect();
-        // Each round settles at least one more sub-topology: there are no circles.
+        // Each round settles at least one more sub-topology, unless named topics form a circle: then there is
+        // no right answer, and any will do.
         for _ in &self.topology.subtopologies {
             for subtopology in &self.topology.subtopologies {
                 let sources = names(&subtopology.sources);
                 let level =
                     sources.iter().filter_map(|topic| levels.get(topic)).max().map_or(0, |max| max + 1);
-                let sinks = subtopology.sinks.iter().filter(|sink| matches!(sink, Topic::Repartition(_)));
-                for sink in sinks.map(|sink| sink.full_name(&self.config)) {
+                for sink in names(&subtopology.sinks) {
                     levels.entry(sink).and_modify(|known| *known = level.max(*known));
                 }
             }

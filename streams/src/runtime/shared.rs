@@ -51,8 +51,8 @@ impl Shared {
         handle: Handle,
         opener: Sender<OpenRequest>,
     ) -> Self {
-        let levels = plan.levels();
-        let depth = levels.values().max().copied().unwrap_or(0) as u32 + 1;
+        let inputs = plan.inputs();
+        let depth = inputs.iter().map(|&(_, level)| level).max().unwrap_or(0) as u32 + 1;
         let commit_interval = Duration::from_millis(plan.config().commit_interval_ms);
         let patience = Duration::from_secs(1) + commit_interval * (2 * depth);
         let threads = plan.config().threads;
@@ -65,7 +65,7 @@ impl Shared {
             opener,
             started: Instant::now(),
             closing: AtomicBool::new(false),
-            live: Mutex::new(LiveTracker::new(levels, patience)),
+            live: Mutex::new(LiveTracker::new(inputs, patience)),
             assigned: Mutex::new(vec![None; threads]),
             committed: Mutex::default(),
             views: Mutex::default(),

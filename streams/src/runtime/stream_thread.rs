@@ -206,7 +206,7 @@ impl StreamThread {
                 let sought = self.log.consumer.seek(partition, Offset(position));
                 sought.map_err(translate("seeking to the committed offset"))?;
                 self.readers.insert(partition.clone(), (id, *input));
-                self.shared.with_live(|live| live.opened(partition, position));
+                self.shared.with_live(|live| live.opened(self.number, partition, position));
             }
             self.log.consumer.resume(sources.iter().map(|(_, partition)| partition));
             self.shared.add_views(id, task.state());
@@ -239,7 +239,7 @@ impl StreamThread {
             for (_, partition) in task.sources() {
                 self.readers.remove(partition);
                 self.full.remove(partition);
-                self.shared.with_live(|live| live.closed(partition));
+                self.shared.with_live(|live| live.closed(self.number, partition));
             }
         }
     }
@@ -390,7 +390,7 @@ impl StreamThread {
         self.shared.with_live(|live| {
             for task in self.tasks.values() {
                 for (input, partition) in task.sources() {
-                    live.committed(partition, task.inputs().position(input));
+                    live.committed(self.number, partition, task.inputs().position(input));
                 }
             }
         });

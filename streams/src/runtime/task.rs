@@ -25,7 +25,8 @@ pub(crate) struct Task {
     changelogs: Vec<OutputTopic>,
     /// What the next commit will write; becomes the state's when it has.
     next: Checkpoint,
-    taken_at_commit: u64,
+    /// Where each source stood at the last commit; `None` for one that has never been committed.
+    committed: Vec<Option<i64>>,
     punctuated: bool,
     /// The program left what there is, to wait for another input.
     waiting: bool,
@@ -70,7 +71,7 @@ impl Task {
             state,
             changelogs,
             next,
-            taken_at_commit: 0,
+            committed: last.positions.clone(),
             punctuated: false,
             waiting: false,
         })
@@ -139,9 +140,11 @@ impl Task {
         self.inputs.has_records() && !self.waiting
     }
 
-    /// Whether there is anything to commit.
+    /// Whether there is anything to commit. Markers and aborted records count, so that the group is not seen
+    /// to lag behind them; and so does where a source begins, so that it does not begin anew after a crash.
     pub(crate) fn has_work(&self) -> bool {
-        self.punctuated || self.inputs.taken() != self.taken_at_commit
+        let positions = self.sources().map(|(input, _)| Some(self.inputs.position(input)));
+        self.punctuated || !positions.eq(self.committed.iter().copied())
     }
 
     /// About how much memory the uncommitted state takes.
@@ -226,7 +229,7 @@ impl Task {
         };
         self.next.inputs = self.sources().map(position).collect();
         self.state.commit(&mut self.context.stores, self.next.clone())?;
-        self.taken_at_commit = self.inputs.taken();
+        self.committed = self.sources().map(|(input, _)| Some(self.inputs.position(input))).collect();
         self.punctuated = false;
         Ok(())
     }

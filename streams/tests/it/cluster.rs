@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use thalweg_broker::{Broker, BrokerConfig};
 use thalweg_client::{
-    Client, ClientConfig, ConsumerConfig, Isolation, NewTopic, OffsetReset, OffsetSpec, Producer,
-    ProducerConfig, ProducerRecord,
+    Client, ClientConfig, CommittedOffset, ConsumerConfig, Isolation, NewTopic, OffsetReset, OffsetSpec,
+    Producer, ProducerConfig, ProducerRecord,
 };
-use thalweg_protocol::TopicPartition;
+use thalweg_protocol::{Offset, TopicPartition};
 use thalweg_streams::{Event, Streams};
 use tokio::runtime::Runtime;
 
@@ -36,20 +36,51 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Cluster {
     /// An embedded broker.
     pub fn start(topics: &[(&str, i32)]) -> Self {
+        Self::start_with(topics, BrokerConfig::default())
+    }
+
+    /// A broker that listens on a free port, for other processes.
+    pub fn listening(topics: &[(&str, i32)]) -> Self {
+        let listen = vec!["127.0.0.1:0".to_owned()];
+        Self::start_with(topics, BrokerConfig { listen, ..BrokerConfig::default() })
+    }
+
+    pub fn start_with(topics: &[(&str, i32)], broker: BrokerConfig) -> Self {
         // Shown with --nocapture and RUST_LOG; another test may have set it up.
         let filter = tracing_subscriber::EnvFilter::from_default_env();
         let _already = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
         let directory = tempfile::tempdir().expect("a temporary directory");
         let runtime = Runtime::new().expect("a runtime");
-        let broker = BrokerConfig { data_dir: directory.path().join("log"), ..BrokerConfig::default() };
+        let broker = BrokerConfig { data_dir: directory.path().join("log"), ..broker };
         let broker = runtime.block_on(Broker::start(broker)).expect("a broker");
         let config = ClientConfig::with_connector(std::sync::Arc::new(broker.connect()));
+        Self::connected(runtime, Some(broker), config, directory, topics)
+    }
+
+    /// A broker in another process.
+    pub fn at(bootstrap: &str, directory: tempfile::TempDir, topics: &[(&str, i32)]) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        Self::connected(runtime, None, ClientConfig::with_bootstrap(bootstrap), directory, topics)
+    }
+
+    fn connected(
+        runtime: Runtime,
+        broker: Option<Broker>,
+        config: ClientConfig,
+        directory: tempfile::TempDir,
+        topics: &[(&str, i32)],
+    ) -> Self {
         let client = runtime.block_on(Client::connect(config.clone())).expect("connected");
         for &(topic, partitions) in topics {
             let new = NewTopic::new(topic, partitions).config("retention.ms", "-1");
             runtime.block_on(client.admin().create_topic(new)).expect("created");
         }
-        Self { runtime, broker: Some(broker), client, config, directory }
+        Self { runtime, broker, client, config, directory }
+    }
+
+    /// Where other processes reach the broker.
+    pub fn bootstrap(&self) -> String {
+        self.broker.as_ref().and_then(Broker::bootstrap).unwrap_or_else(|| self.config.bootstrap.join(","))
     }
 
     pub fn client_config(&self) -> ClientConfig {
@@ -59,6 +90,44 @@ impl Cluster {
     pub fn producer(&self, config: ProducerConfig) -> Producer {
         let _entered = self.runtime.enter();
         self.client.producer(config).expect("a producer")
+    }
+
+    /// A transactional producer that has taken over its id.
+    pub fn transactional(&self, config: ProducerConfig) -> Producer {
+        let producer = self.producer(config);
+        self.block_on(producer.init_transactions()).expect("the transactional id is taken over");
+        producer
+    }
+
+    /// The end of each partition of a topic.
+    pub fn ends(&self, topic: &str, isolation: Isolation) -> Vec<i64> {
+        self.block_on(async {
+            let count = self.client.partition_count(topic).await.expect("it exists");
+            let wanted: Vec<_> =
+                (0..count).map(|at| (TopicPartition::new(topic, at), OffsetSpec::Latest)).collect();
+            let mut listed = self.client.admin().list_offsets(&wanted, isolation).await.expect("known");
+            let mut end = |(at, _): &(TopicPartition, _)| listed.remove(at)?.offset;
+            wanted.iter().map(|wanted| end(wanted).expect("an end").0).collect()
+        })
+    }
+
+    /// Where the group `app` goes on in each partition of a topic.
+    pub fn committed(&self, topic: &str) -> Vec<Option<i64>> {
+        self.block_on(async {
+            let count = self.client.partition_count(topic).await.expect("it exists");
+            let wanted: Vec<_> = (0..count).map(|at| TopicPartition::new(topic, at)).collect();
+            let committed = self.client.admin().committed_offsets("app", Some(&wanted), true).await;
+            let committed = committed.expect("known");
+            wanted.iter().map(|at| committed.get(at).map(|committed| committed.offset.0)).collect()
+        })
+    }
+
+    /// Makes the group `app`, which must not run, go on at these offsets of a topic's partitions.
+    pub fn set_committed(&self, topic: &str, offsets: impl IntoIterator<Item = i64>) {
+        let offset =
+            |(at, offset)| (TopicPartition::new(topic, at as i32), CommittedOffset::new(Offset(offset)));
+        let offsets: Vec<_> = offsets.into_iter().enumerate().map(offset).collect();
+        self.block_on(self.client.admin().commit_offsets("app", &offsets)).expect("committed");
     }
 
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
@@ -103,9 +172,9 @@ impl Cluster {
                     if left.get(&fetched.partition).is_some_and(|end| fetched.next_offset >= *end) {
                         left.remove(&fetched.partition);
                     }
+                    let partition = fetched.partition.partition;
                     for record in fetched.into_records() {
                         let record = record.expect("well-formed");
-                        let partition = 0;
                         read.push(Read { partition, key: record.key, value: record.value });
                     }
                 }

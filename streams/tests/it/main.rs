@@ -1,8 +1,10 @@
 //! The streams crate from outside.
 
 mod cluster;
+mod crossing;
 mod dsl;
 mod exactly_once;
+mod killed;
 mod own_program;
 mod runtime;
 mod windows;

@@ -1,10 +1,7 @@
 //! The runtime against a broker in this process.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
-use thalweg_client::{ProducerConfig, ProducerRecord};
 use thalweg_streams::{
     BigEndian, Emit, Error, Event, Grouped, Guarantee, Json, Materialized, Streams, StreamsBuilder,
     StreamsConfig, Text, Topology,
@@ -122,79 +119,6 @@ fn lost_state_is_restored_from_the_changelog() {
         }
         assert_each_counted_once(&cluster, 2000);
     }
-}
-
-#[test]
-fn live_is_said_once_and_never_early_while_records_arrive() {
-    let cluster = Cluster::start(&[("in", 2), ("out", 1)]);
-    produce(&cluster, 0, 20_000);
-    let acknowledged = AtomicU64::new(20_000);
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let produced = scope.spawn(|| append_in_transactions(&cluster, &acknowledged, &stop));
-        let streams = start(&cluster, Emit::PerRecord, config(&cluster, "a"));
-        let mut before = acknowledged.load(Ordering::SeqCst);
-        let mut lives = 0;
-        let mut at_live = (0, 0);
-        let streams_events = streams.events();
-        while lives == 0 || streams.committed().records_in < at_live.1 * 2 + 2000 {
-            // What was acknowledged two seconds ago must be in what is processed when live is said.
-            let now = acknowledged.load(Ordering::SeqCst);
-            if let Ok(event) = streams_events.recv_timeout(Duration::from_millis(2000)) {
-                if let Event::Failed { reason } = &event {
-                    panic!("{reason}");
-                }
-                if matches!(event, Event::Live) {
-                    lives += 1;
-                    at_live = (before, streams.committed().records_in);
-                }
-            }
-            before = if lives == 0 { before.max(20_000) } else { now };
-        }
-        stop.store(true, Ordering::SeqCst);
-        let records = produced.join().expect("produced") as usize;
-        wait_until("all records are counted", || counted(&streams, records));
-        while let Ok(event) = streams_events.try_recv() {
-            lives += usize::from(matches!(event, Event::Live));
-        }
-        streams.close().expect("an orderly end");
-        assert_eq!(lives, 1, "live is said once");
-        // Each record is taken twice: from the input and from the repartition topic.
-        assert!(at_live.1 >= 2 * at_live.0, "live with {} of 2 · {} processed", at_live.1, at_live.0);
-        assert_each_counted_once(&cluster, records);
-    });
-}
-
-/// Appends records in transactions, every third of which is aborted, until `stop`; returns how many there
-/// are then.
-fn append_in_transactions(cluster: &Cluster, acknowledged: &AtomicU64, stop: &AtomicBool) -> u64 {
-    let producer = cluster.producer(ProducerConfig::transactional("appender"));
-    cluster.block_on(async {
-        producer.init_transactions().await.expect("initialised");
-        let mut next = acknowledged.load(Ordering::SeqCst);
-        for transaction in 0.. {
-            if stop.load(Ordering::SeqCst) {
-                break;
-            }
-            producer.begin_transaction().expect("begun");
-            for at in next..next + 20 {
-                let record = ProducerRecord::new("in", format!("value {}", at % 5)).key(format!("key {at}"));
-                producer.send(record.timestamp(at as i64)).await.expect("sent");
-                if at % 7 == 0 {
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                }
-            }
-            if transaction % 3 == 2 {
-                producer.flush().await.expect("written");
-                producer.abort_transaction().await.expect("aborted");
-            } else {
-                producer.commit_transaction().await.expect("committed");
-                next += 20;
-                acknowledged.store(next, Ordering::SeqCst);
-            }
-        }
-        next
-    })
 }
 
 #[test]
