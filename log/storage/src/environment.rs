@@ -100,6 +100,8 @@ impl Environment {
         })
     }
 
+    /// As [`sync`](Self::sync), but for the directory's opening, which comes before anything is synced: that there are no
+    /// descriptors left passes.
     pub(crate) fn sync_directory(&self, path: &Path) -> Result<(), Error> {
         self.filesystem.sync_directory(path).map_err(|e| self.failed(Operation::Sync, path, e))
     }

@@ -275,10 +275,13 @@ pub enum Corruption {
 }
 
 impl Error {
-    /// Tells a full disk and exhausted descriptors, which pass, from the I/O errors that do not.
+    /// Tells a full disk and exhausted descriptors, which pass, from the I/O errors that do not. A sync that finds
+    /// the disk full has lost what it was to make last, which does not pass.
     pub(crate) fn io(operation: Operation, path: &Path, source: io::Error) -> Self {
         match source.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT) => Self::StorageFull { path: path.to_owned() },
+            Some(libc::ENOSPC | libc::EDQUOT) if operation != Operation::Sync => {
+                Self::StorageFull { path: path.to_owned() }
+            }
             Some(libc::EMFILE | libc::ENFILE) => Self::TooManyOpenFiles { path: path.to_owned() },
             _ => Self::Io { operation, path: path.to_owned(), source },
         }

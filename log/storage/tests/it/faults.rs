@@ -128,3 +128,24 @@ fn a_failed_write_takes_the_directory_offline() {
     append(&log, Make::values(&["b"]));
     assert_eq!(values(&log), ["a", "b"]);
 }
+
+#[test]
+fn a_directory_whose_sync_fails_is_offline_whatever_the_reason() {
+    for errno in [libc::EIO, libc::ENOSPC, libc::EDQUOT] {
+        let mut world = World::new();
+        let log = world.create(&small());
+        append(&log, Make::values(&["a"]));
+        // Before it the batches are synced, and the file of the epochs is made, written, synced and renamed.
+        let at = world.disk.performed().len() + 5;
+        world.disk.fail_at(at, errno);
+        let error = log.sync().expect_err("the disk fails");
+        assert_eq!(world.disk.performed()[at].kind, OperationKind::SyncDirectory);
+        assert!(matches!(error, Error::Io { operation: Operation::Sync, .. }), "{error}");
+        assert!(!error.is_retriable(), "{error}");
+        assert!(matches!(log.sync(), Err(Error::DirectoryOffline { .. })));
+        assert_eq!(log.synced_offset(), Offset(0));
+        drop(log);
+        world.crash(Crash::Dropped);
+        assert_eq!(values(&world.open(&small(), synced_to(0))), ["a"]);
+    }
+}
