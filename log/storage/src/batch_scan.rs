@@ -9,6 +9,9 @@ use crate::environment::Environment;
 use crate::error::{Corruption, Error};
 use crate::filesystem::StoredFile;
 
+/// From this byte of a batch on the checksum covers it.
+const CHECKSUMMED: usize = 21;
+
 /// Goes from batch to batch through a stretch of a segment file, through a window that is read at once.
 pub(crate) struct BatchScan<'a> {
     environment: &'a Environment,
@@ -109,14 +112,31 @@ impl<'a> BatchScan<'a> {
     pub(crate) fn next_verified(&mut self) -> Result<Scanned, Error> {
         let found = self.next_header()?;
         let Scanned::Batch { position, header } = found else { return Ok(found) };
-        let batch = self.bytes(position, header.size_in_bytes())?;
-        match verify(&header, batch) {
+        let computed = self.checksum(position, header.size_in_bytes())?;
+        match check_content(&header, computed) {
             Ok(()) => Ok(found),
             Err(problem) => {
                 self.position = position;
                 Ok(Scanned::Damage { position, damage: Damage::Record(problem) })
             }
         }
+    }
+
+    /// The checksum of a batch of `len` bytes. One that is larger than the window is gone through in steps: until its
+    /// checksum is known to be right its length may be anything.
+    fn checksum(&mut self, position: u64, len: usize) -> Result<u32, Error> {
+        let (mut at, end) = (position + CHECKSUMMED as u64, position + len as u64);
+        if len <= self.window_size {
+            let batch = self.bytes(position, len)?;
+            return Ok(crc32c::crc32c(&batch[CHECKSUMMED..]));
+        }
+        let mut computed = 0;
+        while at < end {
+            let step = self.window_size.min((end - at) as usize);
+            computed = crc32c::crc32c_append(computed, self.bytes(at, step)?);
+            at += step as u64;
+        }
+        Ok(computed)
     }
 
     /// The bytes of a batch that the last step found.
@@ -157,8 +177,11 @@ pub(crate) fn check_numbers(header: &BatchHeader) -> Result<(), Damage> {
 
 /// What `RecordBatch::verify` checks, for bytes that are not shared.
 pub(crate) fn verify(header: &BatchHeader, batch: &[u8]) -> Result<(), RecordError> {
-    const CHECKSUMMED: usize = 21;
-    let computed = crc32c::crc32c(&batch[CHECKSUMMED..]);
+    check_content(header, crc32c::crc32c(&batch[CHECKSUMMED..]))
+}
+
+/// The same, for a batch of whose bytes from [`CHECKSUMMED`] on this is the checksum.
+fn check_content(header: &BatchHeader, computed: u32) -> Result<(), RecordError> {
     if computed != header.crc {
         return Err(RecordError::Checksum { stored: header.crc, computed });
     }
@@ -171,4 +194,68 @@ pub(crate) fn verify(header: &BatchHeader, batch: &[u8]) -> Result<(), RecordErr
         return Err(RecordError::RecordCount { records_count, last_offset_delta });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSlice;
+    use std::sync::Arc;
+
+    use thalweg_protocol::record::BatchBuilder;
+    use thalweg_protocol::{Compression, Compressor};
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::environment::DirectoryHealth;
+    use crate::filesystem::{DiskFilesystem, OpenMode};
+
+    const WINDOW: usize = 1_000;
+
+    /// What a scan of a file with these bytes finds first, and how large its window has become.
+    fn scan(bytes: &[u8]) -> (Scanned, usize) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let environment = Environment {
+            filesystem: Arc::new(DiskFilesystem),
+            clock: Arc::new(SystemClock),
+            health: DirectoryHealth::new(directory.path()),
+        };
+        let path = directory.path().join("x.log");
+        let file = environment.open(&path, OpenMode::Create).expect("created");
+        environment.write_at(&file, &path, &mut [IoSlice::new(bytes)], 0).expect("written");
+        let mut scan = BatchScan::new(&environment, &file, &path, 0, bytes.len() as u64, WINDOW);
+        let found = scan.next_verified().expect("it can be read");
+        (found, scan.window.capacity())
+    }
+
+    #[test]
+    fn batches_larger_than_the_window_are_verified_in_steps() {
+        for size in [10, WINDOW - 100, WINDOW, 2 * WINDOW - 40, 10 * WINDOW + 7] {
+            let mut builder = BatchBuilder::new(Compression::None, None, size + 100);
+            builder.append(0, None, Some(&vec![b'x'; size]), []).expect("it fits");
+            let batch = builder.finish(&mut Compressor::new(), None);
+            let (found, window) = scan(batch.bytes());
+            assert!(matches!(found, Scanned::Batch { position: 0, .. }), "{size}: {found:?}");
+            assert!(window <= WINDOW, "{size}: {window} bytes");
+            for at in [CHECKSUMMED, batch.bytes().len() / 2, batch.bytes().len() - 1] {
+                let mut flipped = batch.bytes().to_vec();
+                flipped[at] ^= 1;
+                let (found, _) = scan(&flipped);
+                assert!(matches!(found, Scanned::Damage { position: 0, .. }), "{size}, {at}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_that_chance_has_written_takes_no_memory() {
+        let mut builder = BatchBuilder::new(Compression::None, None, 100);
+        builder.append(0, None, Some(b"x"), []).expect("it fits");
+        let mut bytes = builder.finish(&mut Compressor::new(), None).bytes().to_vec();
+        bytes.resize(4 << 20, 7);
+        let most = bytes.len() as i32 - 12;
+        bytes[8..12].copy_from_slice(&most.to_be_bytes());
+        let (found, window) = scan(&bytes);
+        let is_checksum = |damage| matches!(damage, Damage::Record(RecordError::Checksum { .. }));
+        assert!(matches!(found, Scanned::Damage { damage, .. } if is_checksum(damage.clone())));
+        assert!(window <= WINDOW, "{window} bytes");
+    }
 }
