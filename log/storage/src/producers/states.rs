@@ -15,6 +15,12 @@ use crate::log::{AppendOrigin, MarkerAppend, VerificationGuard};
 /// Producers keep at most this many in flight.
 const REMEMBERED_BATCHES: usize = 5;
 
+/// Among so many verifications at least, those are looked for that nobody can be waiting for any more.
+const VERIFICATIONS: usize = 2_000;
+
+/// The newest verifications stay whatever is known of their producers: they are on their way.
+const VERIFICATIONS_UNDER_WAY: u64 = 1_000;
+
 /// A batch that was appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Appended {
@@ -124,8 +130,12 @@ pub(crate) struct ProducerStates {
     pub(super) producers: HashMap<ProducerId, Producer>,
     /// First offset → producer of the transactions that are open.
     open: BTreeMap<Offset, ProducerId>,
+    /// One for each producer whose transaction is not open here. A request may name any producer, so that they are
+    /// pruned when there are [`prune_at`](Self::prune_at) of them.
     verifications: HashMap<ProducerId, Verification>,
     next_guard: u64,
+    /// How many verifications there may be before they are pruned; less than [`VERIFICATIONS`] stands for that.
+    prune_at: usize,
 }
 
 impl ProducerStates {
@@ -181,6 +191,10 @@ impl ProducerStates {
         }
         if let Some(going_on) = self.verifications.get(&id).filter(|v| v.epoch == epoch) {
             return Some(going_on.guard);
+        }
+        if self.verifications.len() >= self.prune_at.max(VERIFICATIONS) {
+            self.prune_verifications();
+            self.prune_at = 2 * self.verifications.len();
         }
         self.next_guard += 1;
         let guard = VerificationGuard(self.next_guard);
@@ -283,8 +297,14 @@ impl ProducerStates {
             producer.transaction_start.is_some()
                 || now_ms.saturating_sub(producer.last_active_ms) < expiration_ms
         });
+        self.prune_verifications();
+    }
+
+    /// Forgets the verifications of producers that have never written here, but for the newest ones.
+    fn prune_verifications(&mut self) {
+        let oldest_under_way = (self.next_guard + 1).saturating_sub(VERIFICATIONS_UNDER_WAY);
         let producers = &self.producers;
-        self.verifications.retain(|id, v| producers.contains_key(id) || v.guard.0 + 1000 > self.next_guard);
+        self.verifications.retain(|id, v| producers.contains_key(id) || v.guard.0 >= oldest_under_way);
     }
 }
 
@@ -298,4 +318,28 @@ fn check_sequence(id: ProducerId, producer: &Producer, header: &BatchHeader) -> 
         return Ok(());
     }
     Err(Error::OutOfOrderSequence { producer_id: id, last, found: header.base_sequence })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_only_name_producers_take_no_memory() {
+        let epoch = ProducerEpoch(0);
+        let mut states = ProducerStates::default();
+        let known = ProducerId(100_000);
+        states.producers.insert(known, Producer::new(epoch, 0));
+        let of_known = states.begin_verification(known, epoch).expect("nothing is open");
+        let early = states.begin_verification(ProducerId(0), epoch).expect("nothing is open");
+        for id in 1..10_000 {
+            assert!(states.begin_verification(ProducerId(id), epoch).is_some());
+            assert!(states.verifications.len() <= VERIFICATIONS + 2);
+        }
+        // Those who write here, and whoever asked a moment ago, keep theirs.
+        assert_eq!(states.begin_verification(known, epoch), Some(of_known));
+        let late = states.begin_verification(ProducerId(9_500), epoch);
+        assert_eq!(states.begin_verification(ProducerId(9_500), epoch), late);
+        assert_ne!(states.begin_verification(ProducerId(0), epoch), Some(early), "it is begun anew");
+    }
 }
