@@ -167,9 +167,12 @@ impl<E: Entry> IndexFile<E> {
         Ok(self.file_part().search(low, environment)?.0)
     }
 
-    /// All entries as they are now, for going through them without a lock.
-    pub(crate) fn snapshot(&self) -> (FilePart<E>, Vec<E>) {
-        (self.file_part(), self.tail.clone())
+    /// The entries that are not `low`, as they are now, for going through them without a lock: the file's, where
+    /// some of them are in it only and have to be looked for, and those in memory.
+    pub(crate) fn rest(&self, low: impl Fn(&E) -> bool) -> (Option<FilePart<E>>, Vec<E>) {
+        let first = self.tail.partition_point(low);
+        let is_all = first > 0 || self.tail_start == 0;
+        ((!is_all).then(|| self.file_part()), self.tail[first..].to_vec())
     }
 
     fn file_part(&self) -> FilePart<E> {
@@ -193,9 +196,21 @@ impl<E: Entry> IndexFile<E> {
 }
 
 impl<E: Entry> FilePart<E> {
-    /// How many entries there are.
-    pub(crate) fn len(&self) -> usize {
-        self.len
+    /// The entries from `first` on, read a block at a time.
+    pub(crate) fn entries<'a>(
+        &'a self,
+        first: usize,
+        environment: &'a Environment,
+    ) -> impl Iterator<Item = Result<E, Error>> + 'a {
+        let blocks = (first..self.len).step_by(BLOCK / E::SIZE);
+        blocks.flat_map(move |begin| {
+            let mut bytes = [0; BLOCK];
+            let bytes = &mut bytes[..(BLOCK / E::SIZE).min(self.len - begin) * E::SIZE];
+            match self.read(begin, bytes, environment) {
+                Ok(()) => bytes.chunks_exact(E::SIZE).map(|entry| Ok(E::read(entry))).collect(),
+                Err(error) => vec![Err(error)],
+            }
+        })
     }
 
     /// Entry `at`.
@@ -341,6 +356,11 @@ mod tests {
             assert_eq!(last, found.checked_sub(1).map(entry));
             let next = index.look_up(low, true).first_high(low, environment).expect("read");
             assert_eq!(next, (found < len).then(|| entry(found)));
+            let (in_file, in_memory) = index.rest(low);
+            let first = in_file.as_ref().map_or(0, |part| part.search(low, environment).expect("searched").0);
+            let in_file = in_file.iter().flat_map(|part| part.entries(first, environment));
+            let rest = in_file.map(|entry| entry.expect("read")).chain(in_memory);
+            assert!(rest.eq((found..len).map(entry)), "after {target} among {len}");
         }
     }
 }

@@ -158,10 +158,13 @@ impl Log {
                 if state.transactions.is_empty() {
                     continue;
                 }
-                state.transactions.snapshot()
+                state.transactions.rest(|entry| entry.last_offset < from)
             };
-            let (first, ..) = in_file.search(|entry| entry.last_offset < from, environment)?;
-            let in_file = (first..in_file.len()).map(|at| in_file.get(at, environment));
+            let first = match &in_file {
+                Some(part) => part.search(|entry| entry.last_offset < from, environment)?.0,
+                None => 0,
+            };
+            let in_file = in_file.iter().flat_map(|part| part.entries(first, environment));
             for entry in in_file.chain(in_memory.into_iter().map(Ok)) {
                 let entry = entry?;
                 if entry.last_offset < from {

@@ -77,9 +77,9 @@ pub(super) fn replay(
     }
 }
 
-/// How far before a snapshot batches are looked for, in bytes: more than one producer has in flight, little enough to
-/// read at every start.
-const RECALLED_BYTES: u64 = 4 << 20;
+/// How far before a snapshot batches are looked for, in bytes: more than the five batches that one producer may have in
+/// flight when each is as large as the default `max.message.bytes` allows (1 MiB), little enough to read at every start.
+const RECALLED_BYTES: u64 = 6 << 20;
 
 /// Recalls the batches before the snapshot at `from`, which knows only the last one of each producer: a producer may
 /// have five in flight when a broker stops, and will send all of them again.

@@ -112,9 +112,10 @@ impl Examiner<'_> {
     ) -> Result<bool, Error> {
         // All of these: there are few, and no batch shows that one is wrong.
         let mut before = Offset(base_offset.0 - 1);
-        for at in 0..state.transactions.len() {
-            let AbortedEntry { first_offset, last_offset, last_stable_offset, .. } =
-                state.transactions.get(at, self.environment)?;
+        let (in_file, in_memory) = state.transactions.rest(|_| false);
+        let in_file = in_file.iter().flat_map(|part| part.entries(0, self.environment));
+        for entry in in_file.chain(in_memory.into_iter().map(Ok)) {
+            let AbortedEntry { first_offset, last_offset, last_stable_offset, .. } = entry?;
             let is_ordered = before < last_offset && last_offset < next_offset;
             if !is_ordered || first_offset >= last_offset || last_stable_offset > last_offset.plus(1) {
                 return Ok(false);
