@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use thalweg_protocol::Offset;
@@ -24,9 +24,11 @@ pub struct SyncRounds {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// After this long without a round the checkpoint is told what the last one did, and a log whose sync was put off
-/// (a full disk, no descriptors) is tried again.
+/// After this long without a round the checkpoint is told what the last one did.
 const IDLE: Duration = Duration::from_millis(100);
+
+/// After this long a log whose sync was put off (a full disk, no descriptors) is tried again, whatever the others do.
+const POSTPONEMENT: Duration = Duration::from_millis(100);
 
 /// What the sync threads share with the logs.
 pub(crate) struct RoundQueue {
@@ -47,8 +49,9 @@ struct Rounds {
     in_progress: usize,
     /// The logs of the next round. Bounded by the number of logs: each is in it once.
     next: VecDeque<Arc<Log>>,
-    /// Logs whose sync was put off.
-    postponed: VecDeque<Arc<Log>>,
+    /// Logs whose sync was put off, with the time from which it is tried again, the earliest first. They count as
+    /// queued: their own appends do not ask for a round.
+    postponed: VecDeque<(Instant, Arc<Log>)>,
     /// Logs that were synced and of which the checkpoint has not been told.
     untold: Vec<Arc<Log>>,
     /// Whether a thread should tell the checkpoint.
@@ -133,6 +136,19 @@ impl fmt::Debug for RoundQueue {
     }
 }
 
+impl Rounds {
+    /// Puts the logs whose time has come into the next round.
+    fn resume_postponed(&mut self) {
+        if self.postponed.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while self.postponed.front().is_some_and(|&(due, _)| due <= now) {
+            self.next.extend(self.postponed.pop_front().map(|(_, log)| log));
+        }
+    }
+}
+
 impl RoundQueue {
     pub(crate) fn request(&self, log: Arc<Log>) {
         if log.enter_queue() {
@@ -164,8 +180,11 @@ impl RoundQueue {
             if state.is_stopping {
                 return Job::Stop;
             }
-            if state.current.is_empty() && state.in_progress == 0 && !state.next.is_empty() {
-                self.begin_round(&mut state);
+            if state.current.is_empty() && state.in_progress == 0 {
+                state.resume_postponed();
+                if !state.next.is_empty() {
+                    self.begin_round(&mut state);
+                }
             }
             if let Some(log) = state.current.pop_front() {
                 state.in_progress += 1;
@@ -179,8 +198,6 @@ impl RoundQueue {
                 self.wake.wait(&mut state);
             } else if self.wake.wait_for(&mut state, IDLE).timed_out() && state.next.is_empty() {
                 state.telling_is_due = self.checkpoint.is_some() && !state.untold.is_empty();
-                let postponed = std::mem::take(&mut state.postponed);
-                state.next.extend(postponed);
             }
         }
     }
@@ -209,7 +226,8 @@ impl RoundQueue {
             Err(error) if error.is_retriable() => {
                 tracing::warn!(partition = %log.partition(), %error, "the sync is put off");
                 if log.enter_queue() {
-                    self.state.lock().postponed.push_back(Arc::clone(log));
+                    let due = Instant::now() + POSTPONEMENT;
+                    self.state.lock().postponed.push_back((due, Arc::clone(log)));
                 }
             }
             Err(error) => (self.listener)(log, Err(&error)),
@@ -220,8 +238,7 @@ impl RoundQueue {
         let Some(checkpoint) = &self.checkpoint else { return };
         let told = logs
             .iter()
-            .filter(|log| !log.is_closed())
-            .try_for_each(|log| checkpoint.record(log.partition(), || log.standing()))
+            .try_for_each(|log| checkpoint.record(log.partition(), || log.standing_while_open()))
             .and_then(|()| checkpoint.sync());
         if let Err(error) = told {
             tracing::warn!(%error, "the checkpoint is not told of a round");

@@ -31,6 +31,8 @@ const DELETE_DELAY_MS: i64 = 60_000;
 pub struct OfflineLog {
     /// Whose log.
     pub partition: TopicPartition,
+    /// The topic it belongs to; `None` where that cannot be read either.
+    pub topic_id: Option<Uuid>,
     /// Why.
     pub error: Arc<Error>,
 }
@@ -50,7 +52,7 @@ pub struct LogManager {
 
 #[derive(Debug, Default)]
 struct Changes {
-    offline: BTreeMap<TopicPartition, Arc<Error>>,
+    offline: BTreeMap<TopicPartition, OfflineLog>,
     /// Directories of deleted logs, with the time in ms since 1970 from which they may be removed.
     deleted: Vec<(i64, PathBuf)>,
     is_closed: bool,
@@ -81,7 +83,7 @@ impl LogManager {
             Opener { environment, standings: &standings, checkpoint: &checkpoint, is_clean, config_of };
         let (logs, offline) = opener.open_all(&found, config.recovery_threads)?;
         for log in logs.values() {
-            checkpoint.record(log.partition(), || log.standing())?;
+            checkpoint.record(log.partition(), || Some(log.standing()))?;
         }
         checkpoint.sync()?;
         let changes = Changes { offline, ..Changes::default() };
@@ -128,8 +130,8 @@ impl LogManager {
         }
         remove_tree(&path, environment)?;
         // A line of an earlier log of this name must not be taken for this one's.
-        self.checkpoint
-            .record(partition, || Standing { synced_to: Some(Offset(0)), ..Standing::default() })?;
+        let nothing = Standing { synced_to: Some(Offset(0)), ..Standing::default() };
+        self.checkpoint.record(partition, || Some(nothing))?;
         self.checkpoint.sync()?;
         let checkpoint = Some(Arc::clone(&self.checkpoint));
         let standing = Standing::default();
@@ -154,9 +156,12 @@ impl LogManager {
 
     /// The logs that could not be opened.
     pub fn offline_logs(&self) -> Vec<OfflineLog> {
-        let changes = self.changes.lock();
-        let offline = changes.offline.iter();
-        offline.map(|(p, error)| OfflineLog { partition: p.clone(), error: Arc::clone(error) }).collect()
+        self.changes.lock().offline.values().cloned().collect()
+    }
+
+    /// The log of a partition, if it could not be opened.
+    pub fn offline_log(&self, partition: &TopicPartition) -> Option<OfflineLog> {
+        self.changes.lock().offline.get(partition).cloned()
     }
 
     /// Deletes a partition's log, online or not: its directory is renamed, which is lasting when this
@@ -168,18 +173,15 @@ impl LogManager {
         let environment = self.directory.environment();
         let mut changes = self.changes.lock();
         self.check_open(&changes, partition)?;
-        let log = self.log(partition);
-        if log.is_none() && !changes.offline.contains_key(partition) {
-            return Err(Error::UnknownLog { partition: partition.clone() });
-        }
-        let path = self.directory.path().join(directory_name(partition)?);
-        let topic_id = match &log {
-            Some(log) => {
+        let topic_id = match (self.log(partition), changes.offline.get(partition)) {
+            (Some(log), _) => {
                 log.close_unsynced();
                 log.topic_id()
             }
-            None => Uuid::ZERO,
+            (None, Some(offline)) => offline.topic_id.unwrap_or(Uuid::ZERO),
+            (None, None) => return Err(Error::UnknownLog { partition: partition.clone() }),
         };
+        let path = self.directory.path().join(directory_name(partition)?);
         let to = self.free_deleted_name(partition, topic_id)?;
         environment.rename(&path, &to)?;
         self.logs.write().remove(partition);
@@ -224,7 +226,7 @@ impl LogManager {
     pub fn sync_all(&self) -> Result<(), Error> {
         for log in self.logs() {
             match log.sync() {
-                Ok(_) => self.checkpoint.record(log.partition(), || log.standing())?,
+                Ok(_) => self.checkpoint.record(log.partition(), || log.standing_while_open())?,
                 Err(Error::LogClosed { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -247,7 +249,7 @@ impl LogManager {
             let closed = log.close();
             result = result.and(closed);
             if result.is_ok() {
-                result = self.checkpoint.record(log.partition(), || log.standing());
+                result = self.checkpoint.record(log.partition(), || Some(log.standing()));
             }
         }
         result.and_then(|()| self.checkpoint.sync())?;
@@ -283,17 +285,17 @@ struct Opener<'a> {
     config_of: &'a (dyn Fn(&TopicPartition, Option<Uuid>) -> LogConfig + Sync),
 }
 
-type Opened = (BTreeMap<TopicPartition, Arc<Log>>, BTreeMap<TopicPartition, Arc<Error>>);
+type Opened = (BTreeMap<TopicPartition, Arc<Log>>, BTreeMap<TopicPartition, OfflineLog>);
 
 impl Opener<'_> {
     fn open_all(&self, found: &BTreeMap<TopicPartition, PathBuf>, threads: usize) -> Result<Opened, Error> {
-        let found: Vec<(&TopicPartition, &PathBuf)> = found.iter().collect();
+        let listed: Vec<(&TopicPartition, &PathBuf)> = found.iter().collect();
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::with_capacity(found.len()));
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, found.len().max(1)) {
                 scope.spawn(|| {
-                    while let Some(&(partition, path)) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    while let Some(&(partition, path)) = listed.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let result = self.open(partition, path);
                         results.lock().push((partition.clone(), result));
                     }
@@ -308,7 +310,10 @@ impl Opener<'_> {
                 }
                 Err(error @ Error::Corrupt { .. }) => {
                     tracing::error!(%partition, %error, "a log is corrupt and stays offline");
-                    offline.insert(partition, Arc::new(error));
+                    // Where it is that file which is damaged nobody knows whose log it is.
+                    let topic_id = read_topic_id(&found[&partition], self.environment).unwrap_or_default();
+                    let log = OfflineLog { partition: partition.clone(), topic_id, error: Arc::new(error) };
+                    offline.insert(partition, log);
                 }
                 Err(error) => return Err(error),
             }

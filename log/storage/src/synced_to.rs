@@ -82,14 +82,15 @@ impl SyncedTo {
     }
 
     /// Writes down a log's standing, if it is not the one written last. It is asked for under the lock: of two
-    /// that are recorded, the later one is the newer.
+    /// that are recorded, the later one is the newer. `None` says that the log is gone, and another one of its name
+    /// may have come.
     pub(crate) fn record(
         &self,
         partition: &TopicPartition,
-        standing: impl FnOnce() -> Standing,
+        standing: impl FnOnce() -> Option<Standing>,
     ) -> Result<(), Error> {
         let mut state = self.state.lock();
-        let standing = standing();
+        let Some(standing) = standing() else { return Ok(()) };
         if state.standings.get(partition) == Some(&standing) {
             return Ok(());
         }
@@ -184,7 +185,31 @@ fn parse(line: &[u8]) -> Option<Line> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::clock::SystemClock;
+    use crate::environment::DirectoryHealth;
+    use crate::filesystem::DiskFilesystem;
+
+    #[test]
+    fn nothing_is_written_of_a_log_that_is_gone() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let environment = Environment {
+            filesystem: Arc::new(DiskFilesystem),
+            clock: Arc::new(SystemClock),
+            health: DirectoryHealth::new(directory.path()),
+        };
+        let path = directory.path();
+        let checkpoint =
+            SyncedTo::create(path, Standings::new(), environment.clone()).expect("it is created");
+        let partition = TopicPartition::new("flights", 3);
+        let anew = Standing { synced_to: Some(Offset(0)), ..Standing::default() };
+        checkpoint.record(&partition, || Some(anew)).expect("written");
+        // The log of that name before, which was deleted meanwhile.
+        checkpoint.record(&partition, || None).expect("nothing to write");
+        assert_eq!(SyncedTo::read(path, &environment).expect("read"), [(partition, anew)].into());
+    }
 
     #[test]
     fn a_line_is_read_as_it_is_written_and_not_otherwise() {

@@ -241,6 +241,11 @@ impl Log {
         }
     }
 
+    /// The same, unless the log was closed: then its name may belong to another one by now.
+    pub(crate) fn standing_while_open(&self) -> Option<Standing> {
+        (!self.is_closed()).then(|| self.standing())
+    }
+
     fn segments(&self) -> Arc<Vec<Arc<Segment>>> {
         self.segments.read().clone()
     }

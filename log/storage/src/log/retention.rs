@@ -47,7 +47,7 @@ impl Log {
     pub fn apply_retention(&self) -> Result<usize, Error> {
         let config = self.config();
         let now_ms = self.environment.clock.now_ms();
-        let _syncing = self.syncing.lock();
+        let syncing = self.syncing.lock();
         let new_start = {
             let mut writer = self.lock_writer()?;
             writer.producers.expire(now_ms, config.producer_expiration_ms);
@@ -57,8 +57,10 @@ impl Log {
             Some(offset) => self.raise_log_start(offset)?,
             None => 0,
         };
-        self.remove_trash(now_ms)?;
         self.close_idle_files();
+        // Removing large files takes long, and rounds wait for whoever syncs.
+        drop(syncing);
+        self.remove_trash(now_ms)?;
         Ok(deleted)
     }
 
@@ -135,7 +137,7 @@ impl Log {
     /// Tells the checkpoint, lastingly, what the log's offsets are.
     pub(super) fn save_standing(&self) -> Result<(), Error> {
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.record(&self.partition, || self.standing())?;
+            checkpoint.record(&self.partition, || self.standing_while_open())?;
             checkpoint.sync()?;
         }
         Ok(())

@@ -164,3 +164,32 @@ fn a_sync_that_was_put_off_is_made_up_for() {
     world.disk.set_full(false);
     assert_eq!(synced.recv_timeout(PATIENCE).expect("by itself").1, Ok(Offset(1)));
 }
+
+#[test]
+fn a_sync_that_was_put_off_does_not_wait_for_the_others_to_fall_silent() {
+    let world = World::new();
+    let manager = world.manager(&LogConfig::default());
+    make(&manager, 2, &LogConfig::default());
+    let [starved, busy] = [0, 1].map(|n| manager.log(&partition("flights", n)).expect("there"));
+    append(&busy, Make::values(&["x"]));
+    commit(&busy);
+    append(&starved, Make::values(&["x"]));
+    let (listener, synced) = listener();
+    let rounds = SyncRounds::new(1, listener);
+    world.disk.set_full(true);
+    rounds.request(&starved);
+    // One round after the other, so that there is never a pause.
+    let begun = Instant::now();
+    loop {
+        rounds.request(&busy);
+        let (who, result) = synced.recv_timeout(PATIENCE).expect("a round");
+        if who == *starved.partition() {
+            assert_eq!(result, Ok(Offset(1)));
+            return;
+        }
+        if rounds.rounds() > 50 {
+            world.disk.set_full(false);
+        }
+        assert!(begun.elapsed() < PATIENCE, "{} rounds went by", rounds.rounds());
+    }
+}
