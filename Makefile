@@ -1,5 +1,5 @@
 # Everything here is a thin name for one command; the README says what each does and how long it takes.
-.PHONY: demo test setup setup-tests
+.PHONY: demo test bench soak setup setup-tests
 
 CARGO ?= cargo
 
@@ -11,7 +11,15 @@ test: setup-tests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --quiet -- --deny warnings
 	$(CARGO) build --release --workspace --bins
-	$(CARGO) test --release --workspace --no-fail-fast
+	$${CARGO_TARGET_DIR:-target}/release/with_kafka $(CARGO) test --release --workspace --no-fail-fast
+
+bench: setup-tests
+	$(CARGO) build --release --workspace --bins --examples
+	$${CARGO_TARGET_DIR:-target}/release/compare --publish README.md
+
+soak: setup-tests
+	$(CARGO) build --release --workspace --bins --examples
+	THALWEG_RANDOM_KILLS=$${THALWEG_RANDOM_KILLS:-200} $(CARGO) test --release --workspace --test it -- killed:: --nocapture
 
 setup:
 	@scripts/setup

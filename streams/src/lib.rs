@@ -61,7 +61,7 @@ pub use output::{
 };
 pub use program::{CHECKPOINT_LIMIT, Counters, Program, ProgramFactory, TaskContext, TaskId};
 pub use records::{InputBatch, RecordBuffer};
-pub use runtime::{CommitOrder, CommitStep, Committed, Event, Failpoint, Moment, Streams, TestHooks};
+pub use runtime::{CommitOrder, CommitStep, Committed, Event, Failpoint, Fault, Moment, Streams, TestHooks};
 pub use serde::{
     BigEndian, Json, Optional, RawBytes, Serde, SerdeError, Text, Unit, WindowStoreKey, WindowedKey,
 };

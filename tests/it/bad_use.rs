@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use thalweg_tests::node::Node;
@@ -156,4 +156,89 @@ fn a_foreign_directory_is_refused_and_left_alone() -> anyhow::Result<()> {
     ensure!(names.iter().any(|name| name == "letter.txt"), "{names:?}");
     ensure!(fs::read_to_string(foreign.join("letter.txt"))? == "dear reader", "it is as it was");
     Ok(())
+}
+
+#[test]
+fn a_newer_directory_is_refused_and_left_alone() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let data = directory.path().join("data");
+    ensure!(Node::start(&data, "127.0.0.1:0")?.stop()? == 0, "the node stops in order");
+    let meta = data.join("meta");
+    let newer = fs::read_to_string(&meta)?.replace("format: 1", "format: 2");
+    ensure!(newer.contains("format: 2"), "{newer}");
+    fs::write(&meta, &newer)?;
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["topic", "list"]] {
+        check(
+            &[&["--data", text(&data)], command].concat(),
+            1,
+            &["format 2", "Nothing was changed", "a newer one"],
+        )?;
+    }
+    ensure!(fs::read_to_string(&meta)? == newer, "it is as it was");
+    Ok(())
+}
+
+/// A small file system of its own, unmounted when dropped.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None` where this user may not mount.
+    fn mount() -> anyhow::Result<Option<Self>> {
+        let directory = tempfile::tempdir()?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(directory.path());
+        Ok(mount.output()?.status.success().then_some(Self(directory)))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _unmounted = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_holds_writers_up_until_there_is_room() -> anyhow::Result<()> {
+    let Some(disk) = SmallDisk::mount()? else {
+        eprintln!("SKIPPED: a_full_disk_holds_writers_up_until_there_is_room must mount a tmpfs, as root");
+        return Ok(());
+    };
+    let node = Node::start(&disk.0.path().join("data"), "127.0.0.1:0")?;
+    run(node.command("topic")?.args(["create", "t", "-c", "segment.index.bytes=4096"]))?;
+    let filler = disk.0.path().join("filler");
+    fs::write(&filler, vec![0; 16 << 20])?;
+    let lines: String = (0..80_000).map(|n| format!("line {n} {}\n", "x".repeat(100))).collect();
+    let file = tempfile::NamedTempFile::new()?;
+    fs::write(file.path(), &lines)?;
+
+    let mut command = node.command("produce")?;
+    command.args(["t", "--file", text(file.path())]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut writer = Process::spawn(&mut command)?;
+    let full = |written: &str| written.len() > 1_000_000 && written.len() < lines.len();
+    let mut written = String::new();
+    let patience = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < patience {
+        // What is written no longer grows: the disk is full. Reading goes on meanwhile.
+        let now = consumed(&node)?;
+        if full(&now) && now == written {
+            break;
+        }
+        written = now;
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    ensure!(full(&written), "{} of {} bytes on a disk with no room for them", written.len(), lines.len());
+    ensure!(lines.starts_with(&written), "what is written is the first part");
+    fs::remove_file(&filler)?;
+    let code = writer.wait(Duration::from_secs(60))?;
+    let mut said = String::new();
+    writer.child().stderr.take().context("it is piped")?.read_to_string(&mut said)?;
+    ensure!(code == 0, "ended with {code}:\n{said}");
+    ensure!(consumed(&node)? == lines, "each line once, in order");
+    ensure!(node.stop()? == 0, "the node stops in order");
+    Ok(())
+}
+
+fn consumed(node: &Node) -> anyhow::Result<String> {
+    let output = run(node.command("consume")?.args(["t", "--offset", "start", "--until", "end"]))?;
+    Ok(String::from_utf8(output.stdout)?)
 }

@@ -2,36 +2,17 @@
 
 use std::process::Command;
 
+use thalweg_tests::flights::PER_CARRIER;
 use thalweg_tests::node::Node;
 use thalweg_tests::peers::kafka::Kafka;
 use thalweg_tests::process::{binary, run};
-
-/// Flights per carrier over the year.
-const FLIGHTS: [(&str, u32); 16] = [
-    ("9E", 18460),
-    ("AA", 32729),
-    ("AS", 714),
-    ("B6", 54635),
-    ("DL", 48110),
-    ("EV", 54173),
-    ("F9", 685),
-    ("FL", 3260),
-    ("HA", 342),
-    ("MQ", 26397),
-    ("OO", 32),
-    ("UA", 58665),
-    ("US", 20536),
-    ("VX", 5162),
-    ("WN", 12275),
-    ("YV", 601),
-];
 
 /// Runs the demonstration, which fails by itself on any wrong value, and checks that it said all it should.
 fn check(arguments: &[&str]) -> anyhow::Result<()> {
     let output = run(Command::new(binary("flights")?).args(["--december-seconds", "1"]).args(arguments))?;
     let text = String::from_utf8(output.stdout)?;
     let words: Vec<&str> = text.split_whitespace().collect();
-    for (carrier, flights) in FLIGHTS {
+    for (carrier, flights) in PER_CARRIER {
         let count = flights.to_string();
         anyhow::ensure!(
             words.windows(2).any(|pair| pair == [carrier, count.as_str()]),

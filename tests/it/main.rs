@@ -2,6 +2,7 @@
 
 mod bad_use;
 mod demonstration;
+mod killed;
 mod lateness;
 mod round_trip;
 mod tidy;

@@ -4,6 +4,26 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// Flights per carrier over the year.
+pub const PER_CARRIER: [(&str, u32); 16] = [
+    ("9E", 18460),
+    ("AA", 32729),
+    ("AS", 714),
+    ("B6", 54635),
+    ("DL", 48110),
+    ("EV", 54173),
+    ("F9", 685),
+    ("FL", 3260),
+    ("HA", 342),
+    ("MQ", 26397),
+    ("OO", 32),
+    ("UA", 58665),
+    ("US", 20536),
+    ("VX", 5162),
+    ("WN", 12275),
+    ("YV", 601),
+];
+
 /// The compressed CSV that the project ships.
 pub fn compressed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/flights.csv.zst")
@@ -37,6 +57,8 @@ pub struct Flight<'a> {
     pub month: u32,
     /// 1 to 31.
     pub day: u32,
+    /// Two letters.
+    pub carrier: &'a str,
     /// `None` for NA.
     pub tail: Option<&'a str>,
     /// EWR, JFK or LGA.
@@ -52,6 +74,7 @@ impl<'a> Flight<'a> {
         Self {
             month: fields[1].parse().expect("a month"),
             day: fields[2].parse().expect("a day"),
+            carrier: fields[9],
             tail: (fields[11] != "NA").then_some(fields[11]),
             origin: fields[12],
             time_hour: fields[18],

@@ -1,6 +1,5 @@
 //! A `thalweg serve` process.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -8,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::process::{Process, binary};
+use crate::process::{Process, binary, forward_lines};
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -42,12 +41,7 @@ impl Node {
         let mut process = Process::spawn(&mut command)?;
         let stderr = process.child().stderr.take().context("standard error is piped")?;
         let (sender, ready) = mpsc::channel();
-        // Reads the log for as long as the node writes one, so that its pipe never fills.
-        std::thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
+        forward_lines(stderr, sender);
         let mut log = Vec::new();
         loop {
             match ready.recv_timeout(START_TIMEOUT) {
@@ -55,7 +49,6 @@ impl Node {
                     if let Some(at) = line.find("ready on ") {
                         let address = line[at + "ready on ".len()..].split_whitespace().next();
                         let address = address.context("the ready line names an address")?.to_string();
-                        std::thread::spawn(move || ready.iter().for_each(drop));
                         return Ok(Self { process, address });
                     }
                     log.push(line);

@@ -1,12 +1,14 @@
 //! Child processes that never outlive a test.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-/// The `name` binary that was built together with this one.
+/// The `name` program that was built together with this one; an example's is `examples/NAME`.
 ///
 /// # Errors
 /// When it is not there: `make test` builds it first.
@@ -18,7 +20,7 @@ pub fn binary(name: &str) -> anyhow::Result<PathBuf> {
             return Ok(path);
         }
     }
-    bail!("{name} was not built: run `cargo build --release --workspace --bins` first")
+    bail!("{name} was not built: run `cargo build --release --workspace --bins --examples` first")
 }
 
 /// A child that is killed when it goes out of scope.
@@ -83,6 +85,16 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Sends on the lines that come out of a child's pipe, until it is closed; never lets the pipe fill.
+pub fn forward_lines(pipe: impl Read + Send + 'static, lines: Sender<String>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            // Whoever listened may have heard enough.
+            let _gone = lines.send(line);
+        }
+    });
 }
 
 /// Runs `command` to its end and returns what it printed.

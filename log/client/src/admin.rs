@@ -98,14 +98,11 @@ impl Admin {
     /// # Errors
     /// [`Error::Broker`](crate::Error::Broker) with `TopicAlreadyExists` or whatever else the broker refused.
     pub async fn create_topic(&self, topic: NewTopic) -> Result<CreatedTopic> {
-        let name = topic.name.clone();
         let mut created = self.create_topics(vec![topic]).await?;
-        let created = created.pop().unwrap_or(Err(missing(ApiKey::CreateTopics)))?;
-        self.wait_for_leaders(&name).await?;
-        Ok(created)
+        created.pop().unwrap_or(Err(missing(ApiKey::CreateTopics)))
     }
 
-    /// Creates topics; each has a result of its own, in the order asked for.
+    /// Creates topics and waits until they can be used; each has a result of its own, in the order asked for.
     ///
     /// # Errors
     /// Whatever keeps the cluster from answering.
@@ -123,10 +120,18 @@ impl Admin {
         );
         let mut results: HashMap<_, _> =
             response.await?.topics.into_iter().map(|topic| (topic.name.clone(), created(topic))).collect();
-        Ok(names
-            .iter()
-            .map(|name| results.remove(name).unwrap_or(Err(missing(ApiKey::CreateTopics))))
-            .collect())
+        let mut in_order = Vec::with_capacity(names.len());
+        for name in &names {
+            let mut result = results.remove(name).unwrap_or(Err(missing(ApiKey::CreateTopics)));
+            // The controller has it; the brokers may not have heard of it yet.
+            if result.is_ok()
+                && let Err(error) = self.wait_for_leaders(name).await
+            {
+                result = Err(error);
+            }
+            in_order.push(result);
+        }
+        Ok(in_order)
     }
 
     /// Deletes a topic with all its records, and waits a moment for the cluster to have forgotten it.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -14,7 +15,7 @@ use crate::error::Error;
 pub struct TestHooks {
     /// In which order a commit takes its steps; every other than [`CommitOrder::Sound`] loses or repeats.
     pub commit_order: CommitOrder,
-    /// Where to die.
+    /// Where something goes wrong.
     pub failpoint: Option<Failpoint>,
     /// Flush the stores' memory with every commit, so that a kill leaves the state of that very commit; else
     /// it leaves some earlier one's.
@@ -39,8 +40,24 @@ pub enum Moment {
     After,
 }
 
-/// A place in the commit at which to die: `before:EndTransaction:3` is the third time that the application
-/// is about to end a transaction. `:fail` at the end makes an error of it instead of ending the process.
+/// What happens at a failpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The process ends at once, as under `kill -9`: nothing is flushed, closed or told to anyone.
+    Abort,
+    /// The commit fails.
+    Fail,
+    /// The thread says `stalled at FAILPOINT` on standard error and goes on half a second later, so that others
+    /// can be killed meanwhile.
+    Stall,
+}
+
+/// How long a stalled thread stands still.
+const STALL: Duration = Duration::from_millis(500);
+
+/// A place in the commit at which something goes wrong: `before:EndTransaction:3` is the third time that the
+/// application is about to end a transaction, and it dies there. `:fail` and `:stall` at the end ask for another
+/// [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failpoint {
     /// Before or after the step.
@@ -49,8 +66,8 @@ pub struct Failpoint {
     pub step: CommitStep,
     /// At which passing, from 1.
     pub passing: u64,
-    /// Fail with an error instead of aborting the process.
-    pub fails: bool,
+    /// What happens there.
+    pub fault: Fault,
 }
 
 impl FromStr for Failpoint {
@@ -59,7 +76,7 @@ impl FromStr for Failpoint {
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = |reason: &str| Error::Config {
             field: "failpoint",
-            reason: format!("{text:?} {reason}; write before|after:STEP:TIMES[:fail]"),
+            reason: format!("{text:?} {reason}; write before|after:STEP:TIMES[:fail|:stall]"),
         };
         let mut parts = text.split(':');
         let moment = match parts.next() {
@@ -71,12 +88,13 @@ impl FromStr for Failpoint {
         let step = CommitStep::ALL.into_iter().find(|step| step.name() == name);
         let step = step.ok_or_else(|| wrong("names no step of the commit"))?;
         let passing = parts.next().unwrap_or("1").parse().map_err(|_| wrong("has no number of times"))?;
-        let fails = match parts.next() {
-            None => false,
-            Some("fail") => true,
+        let fault = match parts.next() {
+            None => Fault::Abort,
+            Some("fail") => Fault::Fail,
+            Some("stall") => Fault::Stall,
             Some(_) => return Err(wrong("ends in something unknown")),
         };
-        Ok(Self { moment, step, passing, fails })
+        Ok(Self { moment, step, passing, fault })
     }
 }
 
@@ -98,7 +116,7 @@ impl TestHooks {
         Ok(hooks)
     }
 
-    /// Dies here if the test asked for it.
+    /// Something goes wrong here if the test asked for it.
     pub(crate) fn pass(&self, moment: Moment, step: CommitStep) -> Result<(), Error> {
         let Some(failpoint) = self.failpoint.filter(|point| (point.moment, point.step) == (moment, step))
         else {
@@ -110,12 +128,18 @@ impl TestHooks {
             *count += 1;
             *count
         };
-        match passing == failpoint.passing {
-            false => Ok(()),
-            true if failpoint.fails => {
-                Err(Error::Failpoint { name: format!("{moment:?}:{}:{passing}", step.name()) })
+        if passing != failpoint.passing {
+            return Ok(());
+        }
+        let name = || format!("{moment:?}:{}:{passing}", step.name());
+        match failpoint.fault {
+            Fault::Abort => std::process::abort(),
+            Fault::Fail => Err(Error::Failpoint { name: name() }),
+            Fault::Stall => {
+                eprintln!("stalled at {}", name());
+                std::thread::sleep(STALL);
+                Ok(())
             }
-            true => std::process::abort(),
         }
     }
 }

@@ -22,7 +22,7 @@ mod topics;
 
 pub use commit::{CommitOrder, CommitStep};
 pub use events::{Committed, Event};
-pub use failpoint::{Failpoint, Moment, TestHooks};
+pub use failpoint::{Failpoint, Fault, Moment, TestHooks};
 pub use streams::Streams;
 
 pub(crate) use committer::commit;

@@ -39,12 +39,6 @@ impl Cluster {
         Self::start_with(topics, BrokerConfig::default())
     }
 
-    /// A broker that listens on a free port, for other processes.
-    pub fn listening(topics: &[(&str, i32)]) -> Self {
-        let listen = vec!["127.0.0.1:0".to_owned()];
-        Self::start_with(topics, BrokerConfig { listen, ..BrokerConfig::default() })
-    }
-
     pub fn start_with(topics: &[(&str, i32)], broker: BrokerConfig) -> Self {
         // Shown with --nocapture and RUST_LOG; another test may have set it up.
         let filter = tracing_subscriber::EnvFilter::from_default_env();
@@ -54,33 +48,12 @@ impl Cluster {
         let broker = BrokerConfig { data_dir: directory.path().join("log"), ..broker };
         let broker = runtime.block_on(Broker::start(broker)).expect("a broker");
         let config = ClientConfig::with_connector(std::sync::Arc::new(broker.connect()));
-        Self::connected(runtime, Some(broker), config, directory, topics)
-    }
-
-    /// A broker in another process.
-    pub fn at(bootstrap: &str, directory: tempfile::TempDir, topics: &[(&str, i32)]) -> Self {
-        let runtime = Runtime::new().expect("a runtime");
-        Self::connected(runtime, None, ClientConfig::with_bootstrap(bootstrap), directory, topics)
-    }
-
-    fn connected(
-        runtime: Runtime,
-        broker: Option<Broker>,
-        config: ClientConfig,
-        directory: tempfile::TempDir,
-        topics: &[(&str, i32)],
-    ) -> Self {
         let client = runtime.block_on(Client::connect(config.clone())).expect("connected");
         for &(topic, partitions) in topics {
             let new = NewTopic::new(topic, partitions).config("retention.ms", "-1");
             runtime.block_on(client.admin().create_topic(new)).expect("created");
         }
-        Self { runtime, broker, client, config, directory }
-    }
-
-    /// Where other processes reach the broker.
-    pub fn bootstrap(&self) -> String {
-        self.broker.as_ref().and_then(Broker::bootstrap).unwrap_or_else(|| self.config.bootstrap.join(","))
+        Self { runtime, broker: Some(broker), client, config, directory }
     }
 
     pub fn client_config(&self) -> ClientConfig {

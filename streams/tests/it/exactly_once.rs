@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use thalweg_streams::testing::{NextEnd, StateAfterCrash, TestDriver};
 use thalweg_streams::{
-    BigEndian, CommitOrder, CommitStep, Emit, Error, Failpoint, Grouped, Materialized, Moment,
+    BigEndian, CommitOrder, CommitStep, Emit, Error, Failpoint, Fault, Grouped, Materialized, Moment,
     StreamsBuilder, StreamsConfig, Text, Topology,
 };
 
@@ -86,7 +86,7 @@ fn failpoints() -> impl Iterator<Item = Failpoint> {
     let passings = [1, 2, 5];
     CommitStep::ALL.into_iter().flat_map(move |step| {
         [Moment::Before, Moment::After].into_iter().flat_map(move |moment| {
-            passings.into_iter().map(move |passing| Failpoint { moment, step, passing, fails: true })
+            passings.into_iter().map(move |passing| Failpoint { moment, step, passing, fault: Fault::Fail })
         })
     })
 }

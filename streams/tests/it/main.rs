@@ -4,7 +4,6 @@ mod cluster;
 mod crossing;
 mod dsl;
 mod exactly_once;
-mod killed;
 mod own_program;
 mod runtime;
 mod windows;

@@ -12,6 +12,18 @@ use anyhow::{Context, bail};
 use crate::process::{Process, run};
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+const PROPERTIES: &str = "server.properties";
+
+/// What kafka-server-start.sh gives the virtual machine.
+const START_SCRIPT_OPTIONS: [&str; 7] = [
+    "-Xms1g",
+    "-Xmx1g",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+];
 
 /// Where the jars are kept between runs.
 fn home() -> anyhow::Result<PathBuf> {
@@ -63,41 +75,59 @@ fn java() -> PathBuf {
 /// # Errors
 /// When the jars cannot be had.
 pub fn class(name: &str, heap: &str) -> anyhow::Result<Command> {
-    let home = install()?;
     let mut command = Command::new(java());
-    command.arg(format!("-Xmx{heap}")).arg("-XX:+UseG1GC");
-    command.arg("-cp").arg(format!("{}/lib/*", home.display())).arg(name);
+    command.arg(format!("-Xmx{heap}")).arg("-XX:+UseG1GC").arg("-cp").arg(class_path()?).arg(name);
     Ok(command)
 }
 
-/// A running Kafka.
-#[derive(Debug)]
-pub struct Kafka {
-    /// Killed when this goes out of scope.
-    _process: Process,
-    address: String,
-    /// Its data and log; removed when this goes out of scope.
-    _directory: tempfile::TempDir,
+fn class_path() -> anyhow::Result<String> {
+    Ok(format!("{}/lib/*", install()?.display()))
 }
 
-impl Kafka {
-    /// Starts a fresh node with 1 GB of heap on free ports and waits until it listens.
+/// The words before the name of one of Kafka's classes in a command that runs it.
+///
+/// # Errors
+/// When the jars cannot be had.
+pub fn class_words() -> anyhow::Result<Vec<String>> {
+    Ok(vec![java().display().to_string(), "-cp".into(), class_path()?])
+}
+
+/// A formatted, empty directory for a node.
+#[derive(Debug)]
+pub struct Prepared {
+    directory: tempfile::TempDir,
+    address: String,
+}
+
+impl Prepared {
+    /// Chooses free ports, writes the configuration and formats the directory.
     ///
     /// # Errors
-    /// When it does not come up.
-    pub fn start() -> anyhow::Result<Self> {
+    /// When Kafka's tool refuses.
+    pub fn new() -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         let (port, controller_port) = (free_port()?, free_port()?);
         let address = format!("127.0.0.1:{port}");
-        let properties = directory.path().join("server.properties");
+        let properties = directory.path().join(PROPERTIES);
         fs::write(&properties, server_properties(directory.path(), port, controller_port)?)?;
         let id = run(class("kafka.tools.StorageTool", "256m")?.arg("random-uuid"))?;
         let id = String::from_utf8(id.stdout)?;
         let mut format = class("kafka.tools.StorageTool", "256m")?;
         run(format.args(["format", "-t", id.trim(), "-c"]).arg(&properties))?;
+        Ok(Self { directory, address })
+    }
+
+    /// Starts the node, with the heap and the settings of Kafka's own start script, and waits until it listens.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub fn start(self) -> anyhow::Result<Kafka> {
+        let Self { directory, address } = self;
         let log = fs::File::create(directory.path().join("broker.log"))?;
-        let mut command = class("kafka.Kafka", "1g")?;
-        command.arg(&properties).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let mut command = Command::new(java());
+        command.args(START_SCRIPT_OPTIONS).arg("-cp").arg(class_path()?);
+        command.arg("kafka.Kafka").arg(directory.path().join(PROPERTIES));
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let begun = Instant::now();
         let mut process = Process::spawn(&mut command)?;
         while TcpStream::connect(&address).is_err() {
@@ -107,7 +137,32 @@ impl Kafka {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(Self { _process: process, address, _directory: directory })
+        Ok(Kafka { process, address, _directory: directory })
+    }
+}
+
+/// A running Kafka.
+#[derive(Debug)]
+pub struct Kafka {
+    /// Killed when this goes out of scope.
+    process: Process,
+    address: String,
+    /// Its data and log; removed when this goes out of scope.
+    _directory: tempfile::TempDir,
+}
+
+impl Kafka {
+    /// Starts a fresh node.
+    ///
+    /// # Errors
+    /// When it does not come up.
+    pub fn start() -> anyhow::Result<Self> {
+        Prepared::new()?.start()
+    }
+
+    /// The process.
+    pub fn process(&self) -> &Process {
+        &self.process
     }
 
     /// `host:port` that clients connect to.

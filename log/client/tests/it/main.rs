@@ -1,5 +1,6 @@
 //! The client against a scripted broker, over sockets, and against whatever speaks the protocol.
 
+mod admin_faults;
 mod fake;
 mod group_faults;
 mod reading_faults;

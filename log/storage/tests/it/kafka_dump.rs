@@ -1,7 +1,7 @@
 //! Kafka's own reader prints our files as we do.
 //!
-//! Needs a command that runs Kafka's tools, in `THALWEG_KAFKA_RUN`: `kafka run` followed by a class and its
-//! arguments. Without it only our side is looked at.
+//! Needs the words that run one of Kafka's classes, in `THALWEG_KAFKA_RUN`: `make test` sets it. Without it only our
+//! side is looked at.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -17,6 +17,7 @@ use thalweg_protocol::messages::add_partitions_to_txn::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResponse, AddPartitionsToTxnTopicResult,
 };
 use thalweg_protocol::messages::api_versions::{ApiVersion, ApiVersionsResponse, FinalizedFeatureKey};
+use thalweg_protocol::messages::create_topics::{CreatableTopic, CreatableTopicResult, CreateTopicsResponse};
 use thalweg_protocol::messages::end_txn::{EndTxnRequest, EndTxnResponse};
 use thalweg_protocol::messages::fetch::{FetchRequest, FetchResponse, FetchableTopicResponse, PartitionData};
 use thalweg_protocol::messages::find_coordinator::{Coordinator, FindCoordinatorResponse};
@@ -276,7 +277,16 @@ impl State {
         let code = refusal.unwrap_or(ErrorCode::None).code();
         match request {
             Request::ApiVersions(_) => self.versions().into(),
-            Request::Metadata(_) => self.metadata().into(),
+            Request::Metadata(_) => self.metadata(code).into(),
+            Request::CreateTopics(request) => {
+                let created = |topic: CreatableTopic| CreatableTopicResult {
+                    name: topic.name,
+                    error_code: code,
+                    ..CreatableTopicResult::default()
+                };
+                let topics = request.topics.into_iter().map(created).collect();
+                CreateTopicsResponse { topics, ..CreateTopicsResponse::default() }.into()
+            }
             Request::FindCoordinator(request) => FindCoordinatorResponse {
                 coordinators: vec![Coordinator {
                     key: request.coordinator_keys[0].clone(),
@@ -368,7 +378,7 @@ impl State {
         }
     }
 
-    fn metadata(&self) -> MetadataResponse {
+    fn metadata(&self, code: i16) -> MetadataResponse {
         let broker = |node_id: i32| MetadataResponseBroker {
             node_id,
             host: ByteString::from(format!("node-{node_id}")),
@@ -385,6 +395,7 @@ impl State {
         let topic = MetadataResponseTopic {
             name: Some(ByteString::from_static(TOPIC)),
             topic_id: TOPIC_ID,
+            error_code: code,
             partitions: partitions.collect(),
             ..MetadataResponseTopic::default()
         };

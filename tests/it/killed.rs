@@ -1,0 +1,229 @@
+//! Exactly once, proved: the counting programs and the server are killed again and again while flights arrive,
+//! and every carrier is still counted exactly once.
+//!
+//! `make test` kills each of the three 25 times at random, beside the kills at the steps of the commit; `make soak`
+//! 200 times. `THALWEG_RANDOM_KILLS` says how often, `THALWEG_SEED` when.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use thalweg_streams::{CommitOrder, CommitStep};
+use thalweg_tests::counting::{Application, Emit, INPUT, Program, create_topic};
+use thalweg_tests::feed::{Feed, Flights};
+use thalweg_tests::flights;
+use thalweg_tests::node::Node;
+use thalweg_tests::peers::kafka::Kafka;
+
+/// How long it may take from going live until all results are readable. A killed process leaves a transaction,
+/// which holds readers back until its timeout of 10 s.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn setting(name: &str, default: u64) -> anyhow::Result<u64> {
+    std::env::var(name).map_or(Ok(default), |text| text.parse().with_context(|| name.to_owned()))
+}
+
+/// How often to kill at random, and the dice that say when.
+fn random_kills() -> anyhow::Result<(u64, fastrand::Rng)> {
+    let seed = setting("THALWEG_SEED", 1)?;
+    Ok((setting("THALWEG_RANDOM_KILLS", 25)?, fastrand::Rng::with_seed(seed)))
+}
+
+/// Flights for as long as they are wanted: 5,000 a second.
+fn feed(address: &str) -> Feed {
+    Feed::start(address, INPUT, std::iter::repeat_with(flights::rows).flatten(), 25)
+}
+
+/// Before and after each step of the commit, at one of its first three passings.
+fn failpoints(random: &mut fastrand::Rng) -> Vec<String> {
+    let places = CommitStep::ALL.iter().flat_map(|step| [("before", step), ("after", step)]);
+    places.map(|(moment, step)| format!("{moment}:{}:{}", step.name(), random.u32(1..4))).collect()
+}
+
+fn die_at(application: &mut Application, failpoint: &str, flush: bool) -> anyhow::Result<()> {
+    application.start(Some(failpoint), flush)?;
+    application.wait_for_abort().with_context(|| failpoint.to_owned())
+}
+
+/// Kills it after up to three commits and up to one and a half intervals between them: while it opens its state,
+/// while it works, in the middle of a commit.
+fn kill_at_random(application: &mut Application, random: &mut fastrand::Rng) -> anyhow::Result<()> {
+    application.start(None, random.bool())?;
+    for _ in 0..random.u32(..4) {
+        application.wait_for("commit")?;
+    }
+    std::thread::sleep(Duration::from_micros(random.u64(..150_000)));
+    application.kill()
+}
+
+fn kill_program(program: Program) -> anyhow::Result<()> {
+    let (kills, mut random) = random_kills()?;
+    let directory = tempfile::tempdir()?;
+    let node = Node::start(&directory.path().join("log"), "127.0.0.1:0")?;
+    create_topic(node.address(), INPUT, 2)?;
+    let feed = feed(node.address());
+    let mut applications = Vec::new();
+    let begun = Instant::now();
+    for (emit, kills) in [(Emit::PerRecord, kills - kills / 3), (Emit::PerCommit, kills / 3)] {
+        let mut application = Application::new(program, emit, node.address(), directory.path())?;
+        for failpoint in failpoints(&mut random) {
+            die_at(&mut application, &failpoint, random.bool())?;
+        }
+        for _ in 0..kills {
+            kill_at_random(&mut application, &mut random)?;
+        }
+        applications.push(application);
+    }
+    let flights = feed.stop()?;
+    println!("{program:?}: 20 kills at steps and {kills} at random in {:?}", begun.elapsed());
+    for mut application in applications {
+        let fault = application.finish(&flights, PATIENCE)?;
+        ensure!(fault.is_none(), "{fault:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_typed_program_is_killed() -> anyhow::Result<()> {
+    kill_program(Program::Typed)
+}
+
+#[test]
+fn the_arrow_program_is_killed() -> anyhow::Result<()> {
+    kill_program(Program::Arrow)
+}
+
+#[test]
+fn wrong_orders_of_the_commit_are_noticed() -> anyhow::Result<()> {
+    for (order, failpoint) in [
+        (CommitOrder::StateBeforeEnd, "after:WriteState:2"),
+        (CommitOrder::OffsetsAfterEnd, "before:SendOffsets:2"),
+        (CommitOrder::ChangelogAfterEnd, "before:SendChangelog:2"),
+    ] {
+        let directory = tempfile::tempdir()?;
+        let node = Node::start(&directory.path().join("log"), "127.0.0.1:0")?;
+        create_topic(node.address(), INPUT, 2)?;
+        let feed = feed(node.address());
+        let mut applications = Vec::new();
+        for program in [Program::Typed, Program::Arrow] {
+            let application = Application::new(program, Emit::PerRecord, node.address(), directory.path())?;
+            let mut application = application.in_order(order);
+            for _ in 0..2 {
+                die_at(&mut application, failpoint, true)?;
+            }
+            applications.push(application);
+        }
+        let flights = feed.stop()?;
+        for mut application in applications {
+            let fault = application.finish(&flights, Duration::from_secs(1))?;
+            ensure!(fault.is_some(), "{order:?} passes for sound");
+            println!("{order:?}: {fault:?}");
+        }
+    }
+    Ok(())
+}
+
+/// A server that comes back where its clients look for it.
+struct Server<'a> {
+    directory: &'a Path,
+    node: Node,
+}
+
+impl<'a> Server<'a> {
+    fn start(directory: &'a Path) -> anyhow::Result<Self> {
+        Ok(Self { directory, node: Node::start(directory, "127.0.0.1:0")? })
+    }
+
+    fn kill(&mut self) -> anyhow::Result<()> {
+        let address = self.node.address().to_owned();
+        self.node.kill();
+        let deadline = Instant::now() + PATIENCE;
+        // While it is away, a client that looks for it may be given its port as its own.
+        loop {
+            match Node::start(self.directory, &address) {
+                Ok(node) => break self.node = node,
+                Err(error) => ensure!(Instant::now() < deadline, error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn the_server_is_killed() -> anyhow::Result<()> {
+    let (kills, mut random) = random_kills()?;
+    let directory = tempfile::tempdir()?;
+    let log = directory.path().join("log");
+    let mut server = Server::start(&log)?;
+    let address = server.node.address().to_owned();
+    create_topic(&address, INPUT, 2)?;
+    let feed = feed(&address);
+    let mut typed = Application::new(Program::Typed, Emit::PerRecord, &address, directory.path())?;
+    let mut arrow = Application::new(Program::Arrow, Emit::PerRecord, &address, directory.path())?;
+    let begun = Instant::now();
+    for (at, failpoint) in failpoints(&mut random).into_iter().enumerate() {
+        let application = if at % 2 == 0 { &mut typed } else { &mut arrow };
+        application.start(Some(&format!("{failpoint}:stall")), random.bool())?;
+        application.wait_for("stalled")?;
+        server.kill()?;
+        application.wait_for("commit").context(failpoint)?;
+        application.kill()?;
+    }
+    typed.start(None, false)?;
+    arrow.start(None, false)?;
+    for kill in 0..kills {
+        let application = if kill % 2 == 0 { &mut typed } else { &mut arrow };
+        // A commit of before the last kill does not count.
+        application.hear_out()?;
+        application.wait_for("commit")?;
+        std::thread::sleep(Duration::from_micros(random.u64(..300_000)));
+        server.kill()?;
+    }
+    let flights = feed.stop()?;
+    println!("server: 10 kills at steps and {kills} at random in {:?}", begun.elapsed());
+    for mut application in [typed, arrow] {
+        application.end()?;
+        let fault = application.finish(&flights, PATIENCE)?;
+        ensure!(fault.is_none(), "{fault:?}");
+    }
+    ensure!(server.node.stop()? == 0, "the server stops in order");
+    Ok(())
+}
+
+/// Half of the year's flights.
+const HALF: usize = 336_776 / 2;
+
+#[test]
+fn the_typed_program_is_killed_on_kafka_and_loses_its_state() -> anyhow::Result<()> {
+    let kafka = Kafka::start()?;
+    let directory = tempfile::tempdir()?;
+    let mut random = fastrand::Rng::with_seed(setting("THALWEG_SEED", 1)?);
+    create_topic(kafka.address(), INPUT, 4)?;
+    let mut application =
+        Application::new(Program::Typed, Emit::PerRecord, kafka.address(), directory.path())?;
+    let mut flights = Flights::new();
+    for half in 0..2 {
+        // Half a year in five seconds.
+        let rows = flights::rows().skip(half * HALF).take(HALF);
+        let feed = Feed::start(kafka.address(), INPUT, rows, 170);
+        for _ in 0..4 {
+            kill_at_random(&mut application, &mut random)?;
+        }
+        for (carrier, n) in feed.run_out()? {
+            *flights.entry(carrier).or_default() += n;
+        }
+        if half == 0 {
+            // Nothing is left of what the group knows as a member, and of its transaction.
+            application.lose_state()?;
+            kill_at_random(&mut application, &mut random)?;
+            application.start(None, false)?;
+            application.wait_for("live")?;
+            application.kill()?;
+        }
+    }
+    let year: Flights = flights::PER_CARRIER.into_iter().map(|(carrier, n)| (carrier, n.into())).collect();
+    ensure!(flights == year, "{flights:?} were sent");
+    let fault = application.finish(&flights, PATIENCE)?;
+    ensure!(fault.is_none(), "{fault:?}");
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! Runs a command beside a fresh Apache Kafka: `with_kafka COMMAND ARGUMENTS…`.
+//!
+//! The command finds the broker's address in `THALWEG_TEST_KAFKA`, and in `THALWEG_KAFKA_RUN` the words that run one
+//! of Kafka's classes. With these, the suites of the single crates look at Kafka, too.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Context;
+use thalweg_tests::peers::kafka::{self, Kafka};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("with_kafka: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let program = arguments.next().context("which command?")?;
+    let broker = Kafka::start()?;
+    let status = Command::new(&program)
+        .args(arguments)
+        .env("THALWEG_TEST_KAFKA", broker.address())
+        .env("THALWEG_KAFKA_RUN", kafka::class_words()?.join(" "))
+        .status()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}

@@ -1,0 +1,295 @@
+//! Brokers under the same clients: processor time, memory, time to start, and the clients' own rates.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::meter::{cpu_seconds, peak_megabytes, wait_for_an_answer};
+use super::report::Row;
+use crate::node::Node;
+use crate::peers::kafka::{self, Kafka};
+use crate::process::{binary, run};
+
+const PARTITIONS: &str = "6";
+const HEAP: &str = "512m";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One side of the comparison: where it listens, and its process.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    address: &'a str,
+    process: u32,
+}
+
+/// Both sides, running.
+#[derive(Debug)]
+pub struct Brokers {
+    node: Node,
+    kafka: Kafka,
+    /// Seconds from their start to their first answer.
+    started: (f64, f64),
+    _directory: tempfile::TempDir,
+}
+
+impl Brokers {
+    /// Starts both on empty directories.
+    ///
+    /// # Errors
+    /// When one does not come up.
+    pub fn start() -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let begun = Instant::now();
+        let node = Node::start(&directory.path().join("thalweg"), "127.0.0.1:0")?;
+        wait_for_an_answer(node.address(), PATIENCE)?;
+        let ours = begun.elapsed().as_secs_f64();
+        let prepared = kafka::Prepared::new()?;
+        let begun = Instant::now();
+        let kafka = prepared.start()?;
+        wait_for_an_answer(kafka.address(), PATIENCE)?;
+        let theirs = begun.elapsed().as_secs_f64();
+        Ok(Self { node, kafka, started: (ours, theirs), _directory: directory })
+    }
+
+    /// Thalweg's node.
+    pub fn thalweg(&self) -> Side<'_> {
+        Side { address: self.node.address(), process: self.node.process().id() }
+    }
+
+    /// Apache Kafka.
+    pub fn kafka(&self) -> Side<'_> {
+        Side { address: self.kafka.address(), process: self.kafka.process().id() }
+    }
+}
+
+impl<'a> Side<'a> {
+    /// `host:port`
+    pub fn address(&self) -> &'a str {
+        self.address
+    }
+
+    /// What `work` returns, and the broker's CPU seconds meanwhile.
+    fn metered<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, f64)> {
+        let before = cpu_seconds(self.process)?;
+        let done = work()?;
+        Ok((done, cpu_seconds(self.process)? - before))
+    }
+
+    fn thalweg(&self, command: &[&str]) -> anyhow::Result<String> {
+        let output = run(Command::new(binary("thalweg")?).args(command).args(["--bootstrap", self.address]))?;
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// A topic with the broker's defaults, or with others.
+    fn create(&self, topic: &str, configs: &[&str]) -> anyhow::Result<()> {
+        let mut command = vec!["topic", "create", topic, "--partitions", PARTITIONS];
+        command.extend(configs.iter().flat_map(|config| ["-c", *config]));
+        self.thalweg(&command).map(drop)
+    }
+
+    fn delete(&self, topic: &str) -> anyhow::Result<()> {
+        self.thalweg(&["topic", "delete", topic, "--yes"]).map(drop)
+    }
+
+    /// Java's producer, `acks=all`, its other settings as they come; returns its records a second.
+    fn java_produces(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+        let mut command = kafka::class("org.apache.kafka.tools.ProducerPerformance", HEAP)?;
+        command.args(["--topic", topic, "--throughput", "-1"]);
+        command.args(["--num-records", &load.records.to_string(), "--record-size", &load.size.to_string()]);
+        command.args(["--producer-props", &format!("bootstrap.servers={}", self.address), "acks=all"]);
+        rate_of_java_producer(&String::from_utf8(run(&mut command)?.stdout)?)
+    }
+
+    fn java_consumes(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+        let mut command = kafka::class("org.apache.kafka.tools.ConsumerPerformance", HEAP)?;
+        command.args(["--bootstrap-server", self.address, "--topic", topic, "--timeout", "60000"]);
+        command.args(["--num-records", &load.records.to_string()]);
+        rate_of_java_consumer(&String::from_utf8(run(&mut command)?.stdout)?)
+    }
+
+    fn ours_produces(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+        let (records, size) = (load.records.to_string(), load.size.to_string());
+        rate_of_ours(&self.thalweg(&["bench", "produce", topic, "-n", &records, "-s", &size])?)
+    }
+
+    fn ours_consumes(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+        rate_of_ours(&self.thalweg(&["bench", "consume", topic, "-n", &load.records.to_string()])?)
+    }
+}
+
+/// So many records of so many bytes.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    size: u64,
+    records: u64,
+}
+
+impl Load {
+    fn gigabytes(self) -> f64 {
+        (self.size * self.records) as f64 / 1e9
+    }
+
+    /// What the unit "per GB" is measured with: `gigabytes` of records of `size` bytes.
+    fn of(size: u64, gigabytes: f64) -> Self {
+        Self { size, records: (gigabytes * 1e9) as u64 / size }
+    }
+}
+
+/// The rows of one size of records.
+struct SizeRows {
+    produce_cpu: Row,
+    relaxed_cpu: Row,
+    consume_cpu: Row,
+    java_produce: Row,
+    java_consume: Row,
+    own_produce: Row,
+    own_consume: Row,
+}
+
+impl SizeRows {
+    fn new(size: u64) -> Self {
+        let row = |what: &str| Row::new(what.replace("SIZE", &format!("{size} B")));
+        Self {
+            produce_cpu: row("broker, producing SIZE: CPU-s per GB"),
+            relaxed_cpu: row("the same, ours with durability=relaxed: CPU-s per GB"),
+            consume_cpu: row("broker, consuming SIZE: CPU-s per GB"),
+            java_produce: row("Java's producer on each, SIZE: records/s"),
+            java_consume: row("Java's consumer on each, SIZE: records/s"),
+            own_produce: row("our producer on ours, Java's on Kafka, SIZE: records/s"),
+            own_consume: row("our consumer on ours, Java's on Kafka, SIZE: records/s"),
+        }
+    }
+
+    fn round(&mut self, brokers: &Brokers, load: Load, number: usize) -> anyhow::Result<()> {
+        let topic = format!("java-{}-{number}", load.size);
+        let mut rates = Vec::new();
+        for side in [brokers.thalweg(), brokers.kafka()] {
+            side.create(&topic, &[])?;
+            let (produced, produce_cpu) = side.metered(|| side.java_produces(&topic, load))?;
+            let (consumed, consume_cpu) = side.metered(|| side.java_consumes(&topic, load))?;
+            side.delete(&topic)?;
+            rates.push((produced, produce_cpu / load.gigabytes(), consumed, consume_cpu / load.gigabytes()));
+        }
+        let (ours, theirs) = (rates[0], rates[1]);
+        self.java_produce.rounds.push((ours.0, theirs.0));
+        self.produce_cpu.rounds.push((ours.1, theirs.1));
+        self.java_consume.rounds.push((ours.2, theirs.2));
+        self.consume_cpu.rounds.push((ours.3, theirs.3));
+        let (side, topic) = (brokers.thalweg(), format!("ours-{}-{number}", load.size));
+        side.create(&topic, &[])?;
+        self.own_produce.rounds.push((side.ours_produces(&topic, load)?, theirs.0));
+        self.own_consume.rounds.push((side.ours_consumes(&topic, load)?, theirs.2));
+        side.delete(&topic)?;
+        let topic = format!("relaxed-{}-{number}", load.size);
+        side.create(&topic, &["durability=relaxed"])?;
+        let (_rate, relaxed_cpu) = side.metered(|| side.java_produces(&topic, load))?;
+        self.relaxed_cpu.rounds.push((relaxed_cpu / load.gigabytes(), theirs.1));
+        side.delete(&topic)
+    }
+
+    fn into_rows(self) -> [Row; 7] {
+        let Self {
+            produce_cpu,
+            relaxed_cpu,
+            consume_cpu,
+            java_produce,
+            java_consume,
+            own_produce,
+            own_consume,
+        } = self;
+        [produce_cpu, relaxed_cpu, consume_cpu, java_produce, java_consume, own_produce, own_consume]
+    }
+}
+
+/// Runs `rounds` rounds of `gigabytes` of records of each size on both brokers, after a short one that is not
+/// counted and warms Java up.
+///
+/// # Errors
+/// When a client fails.
+pub fn compare(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for size in [100, 1024] {
+        SizeRows::new(size).round(brokers, Load::of(size, gigabytes / 4.0), 0)?;
+        let mut measured = SizeRows::new(size);
+        for number in 1..=rounds {
+            eprintln!("brokers, records of {size} B: round {number} of {rounds}");
+            measured.round(brokers, Load::of(size, gigabytes), number)?;
+        }
+        rows.extend(measured.into_rows());
+    }
+    let mut start = Row::new("broker, start on an empty directory until it answers: s");
+    start.rounds.push(brokers.started);
+    let mut memory = Row::new("broker, most memory held in this run: MB");
+    memory
+        .rounds
+        .push((peak_megabytes(brokers.thalweg().process)?, peak_megabytes(brokers.kafka().process)?));
+    rows.extend([start, memory]);
+    Ok(rows)
+}
+
+/// The rate in "… 687000.1 records/sec (65.52 MB/sec) …", of the last such line.
+fn rate_of_java_producer(said: &str) -> anyhow::Result<f64> {
+    let line = said.lines().rfind(|line| line.contains("records/sec"));
+    let rate = line.and_then(|line| line.split(" records/sec").next()?.rsplit(' ').next()?.parse().ok());
+    rate.with_context(|| format!("no rate in {said}"))
+}
+
+/// The last column of the last line: records a second, without the time of joining the group.
+fn rate_of_java_consumer(said: &str) -> anyhow::Result<f64> {
+    let rate = said.trim_end().lines().last().and_then(|line| line.rsplit(',').next()?.trim().parse().ok());
+    rate.with_context(|| format!("no rate in {said}"))
+}
+
+/// The rate in "…: 1234567 records/s, …".
+fn rate_of_ours(said: &str) -> anyhow::Result<f64> {
+    let rate = said.split(" records/s").next().and_then(|before| before.rsplit(' ').next()?.parse().ok());
+    rate.with_context(|| format!("no rate in {said}"))
+}
+
+/// Where both brokers keep their data must have room for the rounds.
+///
+/// # Errors
+/// When it has less than `gigabytes`.
+pub fn check_room(gigabytes: f64) -> anyhow::Result<()> {
+    let directory = std::env::temp_dir();
+    let free = free_gigabytes(&directory)?;
+    anyhow::ensure!(
+        free > gigabytes,
+        "{} has {free:.1} GB free, the comparison takes {gigabytes:.1}: set TMPDIR to a directory with more",
+        directory.display()
+    );
+    Ok(())
+}
+
+fn free_gigabytes(directory: &Path) -> anyhow::Result<f64> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::ffi::CString::new(directory.as_os_str().as_bytes())?;
+    // SAFETY: an all-zero statvfs is valid, `path` ends in a NUL, and statvfs only writes into `found`.
+    let (result, found) = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &mut found), found)
+    };
+    anyhow::ensure!(result == 0, "{}: {}", directory.display(), std::io::Error::last_os_error());
+    Ok(found.f_bavail as f64 * found.f_frsize as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_from_what_the_tools_print() {
+        let java = "100 records sent, 20.0 records/sec (0.01 MB/sec), 1.0 ms avg latency\n\
+                    5000000 records sent, 687000.1 records/sec (65.52 MB/sec), 3.1 ms avg latency, 9 ms max\n";
+        assert_eq!(rate_of_java_producer(java).expect("a rate"), 687_000.1);
+        let consumer = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, \
+                        rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec\n\
+                        2026-01-01 00:00:00:000, 2026-01-01 00:00:01:000, 95.3, 95.3, 1000000, 1000000.0, 100, \
+                        900, 105.9, 1111111.1\n";
+        assert_eq!(rate_of_java_consumer(consumer).expect("a rate"), 1_111_111.1);
+        let ours = "produced 1000 records, 0.1 MB in 0.001 s: 1234567 records/s, 12.3 MB/s; 0.1 CPU-s, 9 records/CPU-s";
+        assert_eq!(rate_of_ours(ours).expect("a rate"), 1_234_567.0);
+        assert!(rate_of_ours("nothing").is_err());
+    }
+}
