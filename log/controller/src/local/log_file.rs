@@ -47,14 +47,27 @@ pub(super) enum AppendError {
     Failed(io::Error),
 }
 
+/// Why a file was not written.
+#[derive(Debug)]
+pub(super) enum WriteError {
+    /// There is no space, or no descriptor left. The file is not there, and everything else is as it was.
+    NotNow(io::Error),
+    /// The file may be there, or may come to be there in a crash, or the disk cannot be trusted any more.
+    Failed(io::Error),
+}
+
 impl LogFile {
     /// Makes a log that begins with the command at `first`.
-    pub(super) fn create(disk: &dyn Disk, dir: &Path, cluster_id: Uuid, first: Offset) -> io::Result<Self> {
+    pub(super) fn create(
+        disk: &dyn Disk,
+        dir: &Path,
+        cluster_id: Uuid,
+        first: Offset,
+    ) -> Result<Self, WriteError> {
         let path = dir.join(names::of(first, names::LOG));
         let header = Header { cluster_id, first }.encode();
-        write_whole(disk, &path, &header)?;
+        let file = write_whole(disk, &path, &header)?;
         let length = header.len() as u64;
-        let file = disk.append(&path)?;
         Ok(Self { path, file, length, synced: length, marked: length, first, next: first })
     }
 
@@ -134,26 +147,51 @@ impl LogFile {
     }
 }
 
-/// Writes a file that is there wholly or not at all, whatever happens.
-pub(super) fn write_whole(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file that is there wholly or not at all, whatever happens, and gives it back, open to be appended to.
+///
+/// Once it has its name nothing counts as not done: after a crash it may be there, and would be taken for the newest.
+pub(super) fn write_whole(
+    disk: &dyn Disk,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Box<dyn DiskFile>, WriteError> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(names::TEMPORARY);
     let temporary = PathBuf::from(temporary);
-    let written = disk.create(&temporary).and_then(|mut file| {
-        file.write(bytes)?;
-        file.sync()
-    });
-    if let Err(error) = written {
+    let written = (|| {
+        let mut file = disk.create(&temporary).map_err(WriteError::of)?;
+        file.write(bytes).map_err(WriteError::of)?;
+        file.sync().map_err(WriteError::Failed)?;
+        disk.rename(&temporary, path).map_err(WriteError::of)?;
+        Ok(file)
+    })();
+    if written.is_err() {
         // The space is needed more elsewhere. If this fails too, the file is removed when the log is opened.
         let _ = disk.remove(&temporary);
-        return Err(error);
     }
-    disk.rename(&temporary, path)?;
-    disk.sync_dir(path.parent().expect("the path was made by joining a name to a directory"))
+    let dir = path.parent().expect("the path was made by joining a name to a directory");
+    let file = written?;
+    disk.sync_dir(dir).map_err(WriteError::Failed)?;
+    Ok(file)
+}
+
+impl WriteError {
+    /// Of an operation that has done nothing when there is no space for it. Syncs are none of those.
+    fn of(source: io::Error) -> Self {
+        let is_out_of_descriptors = matches!(source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
+        if is_full(&source) || is_out_of_descriptors { Self::NotNow(source) } else { Self::Failed(source) }
+    }
+
+    /// The error of the disk.
+    pub(super) fn into_source(self) -> io::Error {
+        match self {
+            Self::NotNow(source) | Self::Failed(source) => source,
+        }
+    }
 }
 
 /// Whether writing will work again when there is space.
-pub(super) fn is_full(error: &io::Error) -> bool {
+fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use thalweg_protocol::Offset;
+
 use super::disk::Disk;
-use super::log_file::{self, AppendError, LogFile};
+use super::log_file::{self, AppendError, LogFile, WriteError};
 use super::names;
 use super::queue::{Queue, Waiting};
 use crate::config::LocalConfig;
@@ -91,8 +93,7 @@ impl Worker {
         }
     }
 
-    /// Begins a new log after a snapshot when this one is long. If there is no space for that, the log grows
-    /// on.
+    /// Begins a new log after a snapshot when this one is long. If that cannot be done now, the log grows on.
     fn snapshot_if_due(&mut self) -> Result<(), Offline> {
         let limit = self.config.snapshot_after_bytes.max(self.snapshot_bytes);
         if self.log.is_empty() || self.log.length() <= self.failed_at + limit {
@@ -100,16 +101,16 @@ impl Worker {
         }
         match self.snapshot() {
             Ok(()) => Ok(()),
-            Err(error) if log_file::is_full(&error) => {
-                tracing::warn!(dir = %self.dir.display(), %error, "no space for a snapshot of the metadata");
+            Err(WriteError::NotNow(error)) => {
+                tracing::warn!(dir = %self.dir.display(), %error, "no snapshot of the metadata for now");
                 self.failed_at = self.log.length();
                 Ok(())
             }
-            Err(error) => Err(self.offline("replaced by a snapshot", &error)),
+            Err(WriteError::Failed(error)) => Err(self.offline("replaced by a snapshot", &error)),
         }
     }
 
-    fn snapshot(&mut self) -> std::io::Result<()> {
+    fn snapshot(&mut self) -> Result<(), WriteError> {
         let next = self.log.next();
         let state = self.machine.state();
         assert_eq!(state.offset().plus(1), next, "everything in the log is applied");
@@ -118,16 +119,24 @@ impl Worker {
         self.log = LogFile::create(&*self.disk, &self.dir, state.cluster_id(), next)?;
         self.snapshot_bytes = bytes.len() as u64;
         self.failed_at = 0;
-        let names = self.disk.list(&self.dir)?;
+        if let Err(error) = self.remove_older(next) {
+            // Nothing needs them, and the next start removes them.
+            tracing::warn!(dir = %self.dir.display(), %error, "old files of the metadata stay for now");
+        }
+        let log = self.log.path().display();
+        tracing::debug!(%log, bytes = bytes.len(), "the metadata log begins anew after a snapshot");
+        Ok(())
+    }
+
+    /// Removes the snapshots and logs from before `next`.
+    fn remove_older(&self, next: Offset) -> std::io::Result<()> {
         let older = |name: &&String| {
             let offset = names::parse(name, names::SNAPSHOT).or_else(|| names::parse(name, names::LOG));
             offset.is_some_and(|offset| offset < next)
         };
-        for name in names.iter().filter(older) {
+        for name in self.disk.list(&self.dir)?.iter().filter(older) {
             self.disk.remove(&self.dir.join(name))?;
         }
-        let log = self.log.path().display();
-        tracing::debug!(%log, bytes = bytes.len(), "the metadata log begins anew after a snapshot");
         Ok(())
     }
 

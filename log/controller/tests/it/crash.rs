@@ -53,17 +53,26 @@ fn expected() -> Vec<Vec<u8>> {
     snapshots
 }
 
-/// Runs until the disk dies at `operation`; gives the disk and how many commands were acknowledged, `None` if
-/// it did not even start.
-fn run(operation: u64, faults: Faults) -> (SimulatedDisk, Option<usize>) {
-    let disk = SimulatedDisk::default();
-    disk.set_faults(faults);
-    disk.die_at(operation);
-    let Ok(controller) = first_start(&disk) else { return (disk, None) };
+/// Runs until the first refusal; gives how many commands were acknowledged, `None` if it did not even start.
+fn run(disk: &SimulatedDisk) -> Option<usize> {
+    let controller = first_start(disk).ok()?;
     let accepted = |command: &Command| controller.propose(Raw(command.clone())).is_ok();
     let acknowledged = commands().iter().take_while(|command| accepted(command)).count();
     controller.close();
-    (disk, Some(acknowledged))
+    Some(acknowledged)
+}
+
+/// What is wrong with what a crash would leave now.
+fn crash(
+    disk: &SimulatedDisk,
+    acknowledged: Option<usize>,
+    expected: &[Vec<u8>],
+) -> impl Iterator<Item = String> {
+    let survivals = [Survival::All, Survival::Nothing, Survival::Zeros].into_iter();
+    survivals.filter_map(move |survival| {
+        let what = check(&disk.after_crash(survival), acknowledged, expected).err()?;
+        Some(format!("{survival:?}: {what}"))
+    })
 }
 
 /// Dies at every operation in turn; gives what went wrong.
@@ -71,12 +80,13 @@ fn sweep(faults: Faults) -> Vec<String> {
     let expected = expected();
     let mut wrong = Vec::new();
     for operation in 1.. {
-        let (disk, acknowledged) = run(operation, faults);
-        for survival in [Survival::All, Survival::Nothing, Survival::Zeros] {
-            if let Err(what) = check(&disk.after_crash(survival), acknowledged, &expected) {
-                wrong.push(format!("operation {operation}, {survival:?}: {what}"));
-            }
-        }
+        let disk = SimulatedDisk::default();
+        disk.set_faults(faults);
+        disk.die_at(operation);
+        let acknowledged = run(&disk);
+        wrong.extend(
+            crash(&disk, acknowledged, &expected).map(|what| format!("operation {operation}, {what}")),
+        );
         if !disk.is_dead() {
             assert_eq!(acknowledged, Some(commands().len()));
             assert!(operation > 80, "the sweep is too short: {operation} operations");
@@ -117,6 +127,29 @@ fn check(disk: &SimulatedDisk, acknowledged: Option<usize>, expected: &[Vec<u8>]
 #[test]
 fn nothing_acknowledged_is_lost_wherever_the_node_dies() {
     assert_eq!(sweep(Faults::default()), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_after_an_operation_that_failed() {
+    let expected = expected();
+    for errno in [libc::ENOSPC, libc::EDQUOT, libc::EMFILE, libc::EIO] {
+        let mut wrong = Vec::new();
+        let mut unharmed = 0;
+        for operation in 1.. {
+            let disk = SimulatedDisk::default();
+            disk.set_faults(Faults { fails_once: Some((operation, errno)), ..Faults::default() });
+            let acknowledged = run(&disk);
+            let found = crash(&disk, acknowledged, &expected);
+            wrong.extend(found.map(|what| format!("operation {operation}, {what}")));
+            if disk.operations() < operation {
+                assert!(operation > 80, "the sweep is too short: {operation} operations");
+                break;
+            }
+            unharmed += usize::from(acknowledged == Some(commands().len()));
+        }
+        assert_eq!(wrong, Vec::<String>::new(), "error {errno}");
+        assert!(unharmed > 3, "error {errno} was lived through {unharmed} times");
+    }
 }
 
 #[test]

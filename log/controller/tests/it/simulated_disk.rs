@@ -46,6 +46,12 @@ pub struct Faults {
     pub fails_writes: bool,
     /// Bytes that fit on the disk.
     pub capacity: Option<usize>,
+    /// The operation of this number, counted from 1, fails with this error of the system, and none else does.
+    pub fails_once: Option<(u64, i32)>,
+    /// Files cannot be made, with this error of the system.
+    pub fails_creations: Option<i32>,
+    /// Files cannot be removed.
+    pub fails_removals: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -89,6 +95,11 @@ impl SimulatedDisk {
     pub fn die_at(&self, operation: u64) {
         let mut inner = self.inner.lock().unwrap();
         inner.dies_at = Some(inner.operations + operation);
+    }
+
+    /// How many operations there have been.
+    pub fn operations(&self) -> u64 {
+        self.inner.lock().unwrap().operations
     }
 
     pub fn is_dead(&self) -> bool {
@@ -155,7 +166,7 @@ impl SimulatedDisk {
         let mut inner = self.inner.lock().unwrap();
         match inner.operation() {
             Health::Alive => act(&mut inner),
-            Health::Dying | Health::Dead => Err(dead()),
+            health => Err(health.error()),
         }
     }
 
@@ -168,9 +179,20 @@ impl SimulatedDisk {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Health {
     Alive,
+    /// This operation fails.
+    Failing(i32),
     /// It dies with this operation.
     Dying,
     Dead,
+}
+
+impl Health {
+    fn error(self) -> io::Error {
+        match self {
+            Self::Failing(errno) => io::Error::from_raw_os_error(errno),
+            _ => dead(),
+        }
+    }
 }
 
 impl Inner {
@@ -179,7 +201,10 @@ impl Inner {
         match self.dies_at {
             Some(at) if self.operations == at => Health::Dying,
             Some(at) if self.operations > at => Health::Dead,
-            _ => Health::Alive,
+            _ => match self.faults.fails_once {
+                Some((at, errno)) if self.operations == at => Health::Failing(errno),
+                _ => Health::Alive,
+            },
         }
     }
 
@@ -222,6 +247,9 @@ impl Disk for SimulatedDisk {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let id = self.step(|inner| {
+            if let Some(errno) = inner.faults.fails_creations {
+                return Err(io::Error::from_raw_os_error(errno));
+            }
             let id = inner.next_file;
             inner.next_file += 1;
             inner.files.insert(id, Content::default());
@@ -245,7 +273,10 @@ impl Disk for SimulatedDisk {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.step(|inner| inner.names.remove(path).map(drop).ok_or_else(not_found))
+        self.step(|inner| match inner.faults.fails_removals {
+            true => Err(io::ErrorKind::PermissionDenied.into()),
+            false => inner.names.remove(path).map(drop).ok_or_else(not_found),
+        })
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
@@ -280,7 +311,7 @@ impl DiskFile for SimulatedFile {
         };
         inner.files.get_mut(&self.id).unwrap().current.extend(&bytes[..written]);
         match () {
-            () if fails => Err(dead()),
+            () if fails => Err(health.error()),
             () if written < bytes.len() => Err(io::ErrorKind::StorageFull.into()),
             () => Ok(()),
         }
@@ -295,8 +326,9 @@ impl DiskFile for SimulatedFile {
             inner.gate.waiting -= 1;
         }
         inner.file_syncs += 1;
-        if inner.operation() != Health::Alive || inner.faults.fails_file_syncs {
-            return Err(dead());
+        let health = inner.operation();
+        if health != Health::Alive || inner.faults.fails_file_syncs {
+            return Err(health.error());
         }
         if !inner.faults.skips_file_syncs.is_some_and(|suffix| self.name.ends_with(suffix)) {
             let file = inner.files.get_mut(&self.id).unwrap();
