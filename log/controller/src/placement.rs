@@ -56,8 +56,7 @@ fn ring<'a>(nodes: impl Iterator<Item = &'a Arc<Node>>) -> Vec<Place<'a>> {
 }
 
 /// The replicas of one partition: the leader stands at `leader` in the ring, the followers after it, from
-/// further on in every
-/// `round`; racks that are not represented yet come first.
+/// further on in every `round`; racks that are not represented yet come first.
 fn replicas(ring: &[Place<'_>], leader: usize, round: usize, factor: usize) -> Vec<NodeId> {
     let nodes = ring.len();
     let (first, rack) = ring[leader % nodes];

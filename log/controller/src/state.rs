@@ -153,8 +153,8 @@ impl ClusterState {
         snapshot::decode(bytes)
     }
 
-    /// Puts a topic in the place of the one that had its name and id, or adds it. One that is as it was stays, so that
-    /// nobody takes it for changed.
+    /// Puts a topic in the place of the one that had its name and id, or adds it. One that is as it was
+    /// stays, so that nobody takes it for changed.
     pub(crate) fn put_topic(&mut self, topic: Topic) -> Arc<Topic> {
         if let Some(same) = self.topics.get(&topic.name).filter(|old| ***old == topic) {
             return Arc::clone(same);

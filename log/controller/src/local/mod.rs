@@ -10,7 +10,7 @@ mod worker;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ThreadId};
 
 use thalweg_protocol::{Offset, Uuid};
 
@@ -36,7 +36,8 @@ const REPLAYED_AT_ONCE: usize = 1_024;
 /// it.
 pub struct LocalDriver {
     queue: Arc<Queue>,
-    /// Held by whoever ends the thread, so that it is joined once.
+    worker: ThreadId,
+    /// Held by whoever waits for the end of the thread: it is joined once, and nobody passes before that.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -58,7 +59,7 @@ impl LocalDriver {
             return Err(Error::AlreadyFormatted { dir: dir.to_owned() });
         }
         LogFile::create(&*disk, dir, cluster_id, Offset(0))
-            .map_err(|source| Error::io("create the metadata log in", dir, source))?;
+            .map_err(|error| Error::io("create the metadata log in", dir, error.into_source()))?;
         Self::open(disk, dir, cluster_id, config)
     }
 
@@ -99,7 +100,7 @@ impl LocalDriver {
             .name("metadata-log".to_owned())
             .spawn(move || worker.run())
             .map_err(|source| Error::io("start a thread for", dir, source))?;
-        let driver = Self { queue, thread: Mutex::new(Some(thread)) };
+        let driver = Self { queue, worker: thread.thread().id(), thread: Mutex::new(Some(thread)) };
         Ok(Controller::new(machine, driver))
     }
 }
@@ -111,10 +112,12 @@ impl Driver for LocalDriver {
 
     fn close(&self) {
         self.queue.close();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // An answer or an observer may drop the last handle: then this is the thread itself, which ends by
-        // itself.
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id())
+        // An answer or an observer may close the log: then this is the thread itself, which ends by itself.
+        if thread::current().id() == self.worker {
+            return;
+        }
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = thread.take()
             && thread.join().is_err()
         {
             tracing::error!("the thread of the metadata log had failed");

@@ -39,8 +39,8 @@ impl Queue {
 
     /// Lets a command wait, or answers at once why it may not.
     pub(super) fn push(&self, command: Command, done: Done) {
-        let encoded = (!command.is_validate_only()).then(|| command.encode());
-        let size = encoded.as_ref().map_or(0, Vec::len);
+        let encoded = command.encode();
+        let size = encoded.len();
         let limit = self.config.max_command_bytes;
         if size > limit {
             return done.answer(Err(ProposeError::TooLarge { bytes: size, limit }));
@@ -52,6 +52,7 @@ impl Queue {
             drop(content);
             return done.answer(Err(refusal));
         }
+        let encoded = (!command.is_validate_only()).then_some(encoded);
         content.bytes += size;
         content.waiting.push(Waiting { command, encoded, done });
         drop(content);

@@ -173,8 +173,8 @@ topic_configs! {
         default false, any;
 
     /// What an acknowledgement with `acks=all` and the visibility to consumers wait for: `durable` for the
-    /// disk as well,
-    /// `relaxed` for the replicas only, as in Kafka: what a power cut on all of them takes is then lost.
+    /// disk as well, `relaxed` for the replicas only, as in Kafka: what a power cut on all of them takes is
+    /// then lost.
     durability: Durability = "durability" (None),
         default Durability::Durable, any;
 

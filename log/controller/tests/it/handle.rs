@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use thalweg_controller::{
     AlterTopicConfigs, ClusterState, Command, ConfigChange, ConfigOp, Controller, CreatePartitions,
-    DeleteTopics, Done, Driver, Entry, MorePartitions, ProposeError, Rejection, StateMachine, TopicChange,
-    TopicConfigChange, TopicRef,
+    DeleteTopics, Done, Driver, Entry, MorePartitions, ProposeError, Rejection, StateMachine, Subscription,
+    TopicChange, TopicConfigChange, TopicRef,
 };
 use thalweg_protocol::{NodeId, Offset};
 
@@ -200,4 +200,25 @@ fn changes_tell_a_topic_created_anew_from_one_that_changed() {
     assert_eq!(controller.state().topic_changes_since(&new), []);
     assert_eq!(new.topic_by_id(topic_id(2)), None);
     assert_eq!(new.topic_by_id(topic_id(6)).map(|topic| topic.name.as_ref()), Some("anew"));
+}
+
+#[test]
+fn an_observer_may_end_its_own_subscription_and_begin_others() {
+    let Fixture { controller, .. } = fixture([]);
+    let (sender, calls) = std::sync::mpsc::channel();
+    let own: Arc<Mutex<Option<Subscription>>> = Arc::default();
+    let (held, again) = (Arc::clone(&own), controller.clone());
+    let subscription = controller.subscribe(move |_, new| {
+        let sender = sender.clone();
+        sender.send(("first", new.offset().0)).unwrap();
+        let next = again.subscribe(move |_, new| sender.send(("second", new.offset().0)).unwrap());
+        // The one before ends here.
+        *held.lock().unwrap() = Some(next);
+    });
+    *own.lock().unwrap() = Some(subscription);
+    for (name, id) in [("a", 2), ("b", 3)] {
+        controller.propose(create(new_topic(name, id))).unwrap().remove(0).unwrap();
+    }
+    let calls: Vec<_> = calls.try_iter().map(|(who, _)| who).collect();
+    assert_eq!(calls, ["first", "second"]);
 }

@@ -73,8 +73,11 @@ fn the_queue_is_bounded() {
     let controller = start(&disk, config);
     let mut large = new_topic("large", 2);
     large.configs.insert("retention.ms".into(), "1".repeat(2_000));
-    let error = controller.propose(create(large)).unwrap_err();
-    assert!(matches!(error, ProposeError::TooLarge { bytes: 2_000.., limit: 1_000 }), "{error}");
+    for validate_only in [false, true] {
+        let proposal = CreateTopics { topics: vec![large.clone()], validate_only };
+        let error = controller.propose(proposal).unwrap_err();
+        assert!(matches!(error, ProposeError::TooLarge { bytes: 2_000.., limit: 1_000 }), "{error}");
+    }
 
     disk.close_gate();
     let (sender, receiver) = mpsc::channel();
@@ -129,6 +132,39 @@ fn a_full_disk_refuses_and_recovers() {
 }
 
 #[test]
+fn a_snapshot_that_cannot_be_written_or_tidied_up_after_is_no_reason_to_stop() {
+    let config = LocalConfig { snapshot_after_bytes: 600, ..LocalConfig::default() };
+    let goes_on = |disk: &SimulatedDisk, controller: &Controller, ids: std::ops::Range<u8>| {
+        for id in ids {
+            let results = controller.propose(create(new_topic(&format!("topic-{id}"), id)));
+            assert!(results.expect("it goes on")[0].is_ok());
+            assert_eq!(*restart(disk).state(), *controller.state(), "after topic {id}");
+        }
+    };
+    let snapshots = |disk: &SimulatedDisk| {
+        disk.files().keys().filter(|path| path.to_string_lossy().ends_with(".snapshot")).count()
+    };
+    for errno in [libc::EMFILE, libc::ENFILE, libc::ENOSPC] {
+        let disk = SimulatedDisk::default();
+        let controller = start(&disk, config.clone());
+        disk.set_faults(Faults { fails_creations: Some(errno), ..Faults::default() });
+        goes_on(&disk, &controller, 2..30);
+        assert_eq!(snapshots(&disk), 0, "error {errno}");
+        disk.set_faults(Faults::default());
+        goes_on(&disk, &controller, 30..50);
+        controller.close();
+        assert_eq!(snapshots(&disk), 1, "error {errno}");
+    }
+    let disk = SimulatedDisk::default();
+    let controller = start(&disk, config);
+    disk.set_faults(Faults { fails_removals: true, ..Faults::default() });
+    goes_on(&disk, &controller, 2..60);
+    controller.close();
+    assert!(snapshots(&disk) > 1, "the older ones stay");
+    assert_eq!(*restart(&disk).state(), *controller.state());
+}
+
+#[test]
 fn a_failed_sync_or_write_is_not_tried_again() {
     for faults in [
         Faults { fails_file_syncs: true, ..Faults::default() },
@@ -160,6 +196,34 @@ fn a_closed_controller_refuses_and_its_state_stays_readable() {
     controller.close();
     assert_eq!(controller.propose(register(1)).unwrap_err(), ProposeError::Closed);
     assert_eq!(controller.state().nodes().count(), 1);
+}
+
+#[test]
+fn whoever_closes_finds_the_log_at_rest() {
+    let disk = SimulatedDisk::default();
+    let controller = start(&disk, LocalConfig::default());
+    disk.close_gate();
+    let (sender, receiver) = mpsc::channel();
+    controller.propose_then(create(new_topic("flights", 2)), move |result| {
+        sender.send(result.is_ok()).unwrap();
+    });
+    disk.await_sync();
+    let closers: Vec<_> = (0..3)
+        .map(|_| {
+            let controller = controller.clone();
+            std::thread::spawn(move || {
+                controller.close();
+                controller.state().topic_count()
+            })
+        })
+        .collect();
+    // Time for one that would not wait.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    disk.open_gate();
+    for closer in closers {
+        assert_eq!(closer.join().expect("it is closed"), 1, "a command was under way");
+    }
+    assert_eq!(receiver.recv(), Ok(true));
 }
 
 #[test]
