@@ -357,8 +357,12 @@ impl Transaction {
                     let (transactional_id, source) = (self.id.clone(), Arc::new(error));
                     return Err(Error::OutcomeUnknown { transactional_id, commit, source });
                 }
-                // Nothing has happened: the end can be asked for again.
-                state.phase = Phase::Open;
+                // Nothing has happened: the end can be asked for again. An abort has given up batches already, so
+                // that a commit would be one of the others only.
+                state.phase = match commit {
+                    true => Phase::Open,
+                    false => Phase::Failed(Arc::new(error.clone())),
+                };
                 return Err(error);
             }
         }

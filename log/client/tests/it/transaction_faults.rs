@@ -82,6 +82,32 @@ async fn an_end_that_was_never_tried_is_not_ambiguous() {
 }
 
 #[tokio::test]
+async fn an_abort_that_was_never_tried_leaves_nothing_to_commit() {
+    let fake = Fake::new(1);
+    let producer = transactional(&fake).await;
+    producer.begin_transaction().expect("none is open");
+    send(&producer, "a").await.expect("it is written");
+    let record = ProducerRecord::new(TOPIC, "given up").partition(0);
+    fake.script(ApiKey::Produce, [Fate::Refused(ErrorCode::NotEnoughReplicas); 10_000]);
+    let given_up = producer.send(record).await.expect("there is room");
+    fake.script(ApiKey::EndTxn, [Fate::Refused(ErrorCode::CoordinatorNotAvailable); 10_000]);
+    let error = producer.abort_transaction().await.expect_err("there is no coordinator");
+    assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+    assert!(given_up.await.is_err(), "it will not be written");
+    fake.end_script(ApiKey::Produce);
+    fake.end_script(ApiKey::EndTxn);
+    let error = producer.commit_transaction().await.expect_err("records of it are missing");
+    assert_eq!(error.kind(), ErrorKind::Abort, "{error}");
+    assert_eq!(send(&producer, "b").await.expect_err("it would be lost").kind(), ErrorKind::Abort);
+    producer.abort_transaction().await.expect("it is aborted");
+    assert_eq!(fake.ended(), [false]);
+    producer.begin_transaction().expect("none is open");
+    send(&producer, "c").await.expect("it is written");
+    producer.commit_transaction().await.expect("it is committed");
+    assert_eq!(fake.ended(), [false, true]);
+}
+
+#[tokio::test]
 async fn a_refusal_of_the_end_says_what_to_do() {
     for (code, kind) in [
         (ErrorCode::ProducerFenced, ErrorKind::Fenced),
