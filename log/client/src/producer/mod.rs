@@ -162,7 +162,8 @@ impl Producer {
     ///
     /// To be called once before the first transaction, and again after an error of kind `Ambiguous`:
     /// afterwards the committed offsets say whether the transaction was committed
-    /// ([`Admin::committed_offsets`](crate::Admin::committed_offsets) with `require_stable`).
+    /// ([`Admin::committed_offsets`](crate::Admin::committed_offsets) with `require_stable`). After such an error it
+    /// takes over whoever has the id by then, as a new producer would.
     ///
     /// # Errors
     /// By kind: `Fenced`, `Retry`, or `GiveUp` ([`Error::Misuse`](crate::Error::Misuse) without a

@@ -166,11 +166,20 @@ impl Transaction {
     }
 
     /// Takes over the transactional id; returns the identity that the sender must use.
+    ///
+    /// The identity that this producer had lets the coordinator find out whether a newer producer has taken over.
+    /// While a transaction may be open under it, though, the coordinator aborts that under a newer epoch of its own,
+    /// and then takes whoever comes with the old one for a producer of before: so it is left out.
     pub(super) async fn init(&self) -> Result<Identity> {
         let known = {
-            let state = self.state.lock();
+            let mut state = self.state.lock();
             match state.phase {
-                Phase::New | Phase::Ready | Phase::Unknown => state.identity,
+                Phase::New | Phase::Ready => {
+                    // If the answer gets lost, the identity may be an older one already.
+                    state.phase = Phase::New;
+                    state.identity
+                }
+                Phase::Unknown => None,
                 ref phase => return Err(self.misfit("init_transactions", phase)),
             }
         };
@@ -319,14 +328,15 @@ impl Transaction {
         if has_started {
             next = self.end_started(commit, identity, is_implicit).await?;
         }
+        // Batches that were given up have left a gap in the sequence numbers, which a newer epoch closes: until there
+        // is one, no transaction begins. Ending the transaction has raised it already under KIP-890.
+        let must_init = must_raise_epoch && has_started && next.is_none();
         {
             let mut state = self.state.lock();
-            state.phase = Phase::Ready;
+            state.phase = if must_init { Phase::New } else { Phase::Ready };
             state.identity = next.or(Some(identity));
         }
-        // Batches that were given up have left a gap in the sequence numbers, which a newer epoch closes.
-        // Ending the transaction has raised it already under KIP-890.
-        if must_raise_epoch && has_started && next.is_none() {
+        if must_init {
             next = Some(self.init().await?);
         }
         Ok(next)

@@ -48,23 +48,64 @@ async fn a_lost_end_is_asked_for_again() {
 
 #[tokio::test]
 async fn an_end_without_any_answer_is_ambiguous_until_the_id_is_taken_over_again() {
+    for fate in [Fate::Lost, Fate::AnswerLost] {
+        for fake in [Fake::new(1), Fake::new(1).with_old_transactions()] {
+            let producer = transactional(&fake).await;
+            producer.begin_transaction().expect("none is open");
+            send(&producer, "a").await.expect("it is written");
+            fake.script(ApiKey::EndTxn, [fate; 10_000]);
+            let error = producer.commit_transaction().await.expect_err("no answer comes");
+            assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+            assert!(matches!(error, Error::OutcomeUnknown { commit: true, .. }));
+            let misuse = producer.begin_transaction().expect_err("it must be cleared up first");
+            assert!(misuse.to_string().contains("init_transactions"), "{misuse}");
+            assert!(matches!(producer.abort_transaction().await, Err(Error::Misuse { .. })));
+            fake.end_script(ApiKey::EndTxn);
+            producer.init_transactions().await.expect("it is taken over");
+            let outcome = fate == Fate::AnswerLost;
+            assert_eq!(fake.ended().first(), Some(&outcome), "aborted unless it was committed");
+            assert_eq!(epochs(&fake, ApiKey::InitProducerId)[0], -1);
+            producer.begin_transaction().expect("none is open");
+            send(&producer, "b").await.expect("it is written");
+            producer.commit_transaction().await.expect("it is committed");
+            assert_eq!(fake.ended().last(), Some(&true));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_take_over_whose_answer_was_lost_comes_before_everything_else() {
     let fake = Fake::new(1);
+    let producer = transactional(&fake).await;
+    fake.script(ApiKey::InitProducerId, [Fate::AnswerLost; 10_000]);
+    let error = producer.init_transactions().await.expect_err("no answer comes");
+    assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+    let misuse = producer.begin_transaction().expect_err("its identity may be an older one");
+    assert!(misuse.to_string().contains("init_transactions"), "{misuse}");
+    fake.end_script(ApiKey::InitProducerId);
+    producer.init_transactions().await.expect("it is taken over");
+    producer.begin_transaction().expect("none is open");
+    send(&producer, "a").await.expect("it is written");
+    producer.commit_transaction().await.expect("it is committed");
+}
+
+#[tokio::test]
+async fn before_kip_890_an_abort_without_a_newer_epoch_comes_before_everything_else() {
+    let fake = Fake::new(1).with_old_transactions();
     let producer = transactional(&fake).await;
     producer.begin_transaction().expect("none is open");
     send(&producer, "a").await.expect("it is written");
-    fake.script(ApiKey::EndTxn, [Fate::AnswerLost; 10_000]);
-    let error = producer.commit_transaction().await.expect_err("no answer comes");
-    assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
-    assert!(matches!(error, Error::OutcomeUnknown { commit: true, .. }));
-    let misuse = producer.begin_transaction().expect_err("it must be cleared up first");
+    fake.script(ApiKey::InitProducerId, [Fate::Lost; 10_000]);
+    let error = producer.abort_transaction().await.expect_err("there is no newer epoch");
+    assert_eq!((error.kind(), fake.ended()), (ErrorKind::Retry, vec![false]), "{error}");
+    let misuse = producer.begin_transaction().expect_err("sequence numbers may have a gap");
     assert!(misuse.to_string().contains("init_transactions"), "{misuse}");
-    assert!(matches!(producer.abort_transaction().await, Err(Error::Misuse { .. })));
-    fake.end_script(ApiKey::EndTxn);
+    fake.end_script(ApiKey::InitProducerId);
     producer.init_transactions().await.expect("it is taken over");
-    assert_eq!(epochs(&fake, ApiKey::InitProducerId), [-1, 0], "as the one that may have been replaced");
     producer.begin_transaction().expect("none is open");
     send(&producer, "b").await.expect("it is written");
     producer.commit_transaction().await.expect("it is committed");
+    assert_eq!(fake.ended(), [false, true]);
 }
 
 #[tokio::test]

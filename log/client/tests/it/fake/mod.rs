@@ -5,6 +5,7 @@
 
 mod group;
 mod partition;
+mod transaction;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,11 +19,9 @@ use thalweg_protocol::messages::add_partitions_to_txn::{
 };
 use thalweg_protocol::messages::api_versions::{ApiVersion, ApiVersionsResponse, FinalizedFeatureKey};
 use thalweg_protocol::messages::create_topics::{CreatableTopic, CreatableTopicResult, CreateTopicsResponse};
-use thalweg_protocol::messages::end_txn::{EndTxnRequest, EndTxnResponse};
 use thalweg_protocol::messages::fetch::{FetchRequest, FetchResponse, FetchableTopicResponse, PartitionData};
 use thalweg_protocol::messages::find_coordinator::{Coordinator, FindCoordinatorResponse};
 use thalweg_protocol::messages::heartbeat::HeartbeatResponse;
-use thalweg_protocol::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
 use thalweg_protocol::messages::leave_group::LeaveGroupResponse;
 use thalweg_protocol::messages::list_offsets::{
     ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
@@ -42,6 +41,7 @@ use thalweg_protocol::{
 use tokio::sync::oneshot;
 
 use self::partition::Partition;
+use self::transaction::Transactional;
 
 /// What happens to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ struct State {
     max_versions: HashMap<ApiKey, i16>,
     transaction_version: i16,
     next_producer_id: i64,
-    epochs: HashMap<i64, i16>,
+    transactional: Option<Transactional>,
     /// How transactions ended, in order.
     ended: Vec<bool>,
     /// The group's generation, and what its only member has assigned to itself.
@@ -104,7 +104,7 @@ impl Fake {
             max_versions: HashMap::new(),
             transaction_version: 2,
             next_producer_id: 1,
-            epochs: HashMap::new(),
+            transactional: None,
             ended: Vec::new(),
             generation: 0,
             assignment: Bytes::new(),
@@ -321,6 +321,7 @@ impl State {
                 ListOffsetsResponse { topics: topics.collect(), ..ListOffsetsResponse::default() }.into()
             }
             Request::AddPartitionsToTxn(request) => {
+                self.open_transaction(code == 0);
                 let topics = request.v3_and_below_topics.into_iter().map(|topic| {
                     let result = |partition_index| AddPartitionsToTxnPartitionResult {
                         partition_index,
@@ -406,40 +407,15 @@ impl State {
         }
     }
 
-    fn init_producer(&mut self, request: &InitProducerIdRequest, code: i16) -> InitProducerIdResponse {
-        let known = (request.producer_id >= 0).then_some(request.producer_id);
-        let id = known.unwrap_or_else(|| {
-            self.next_producer_id += 1;
-            self.next_producer_id - 1
-        });
-        let epoch = self.epochs.entry(id).and_modify(|epoch| *epoch += 1).or_insert(0);
-        InitProducerIdResponse {
-            error_code: code,
-            producer_id: id,
-            producer_epoch: *epoch,
-            ..InitProducerIdResponse::default()
+    fn open_transaction(&mut self, opens: bool) {
+        if let Some(transactional) = self.transactional.as_mut().filter(|_| opens) {
+            transactional.is_open = true;
         }
-    }
-
-    fn end_transaction(&mut self, request: &EndTxnRequest, code: i16) -> EndTxnResponse {
-        let mut response = EndTxnResponse { error_code: code, ..EndTxnResponse::default() };
-        let epoch = self.epochs.entry(request.producer_id).or_insert(request.producer_epoch);
-        if code == 0 && self.transaction_version >= 2 {
-            // The same end again is answered like the first time: the epoch has been raised since.
-            if *epoch == request.producer_epoch {
-                *epoch += 1;
-                self.ended.push(request.committed);
-            }
-            response.producer_id = request.producer_id;
-            response.producer_epoch = *epoch;
-        } else if code == 0 {
-            self.ended.push(request.committed);
-        }
-        response
     }
 
     fn produce(&mut self, node: i32, request: ProduceRequest, refusal: Option<ErrorCode>) -> ProduceResponse {
         let mut responses = Vec::new();
+        let mut opens = false;
         for topic in request.topic_data {
             let mut partition_responses = Vec::new();
             for data in topic.partition_data {
@@ -452,6 +428,7 @@ impl State {
                     None if partition.leader != node => Err(ErrorCode::NotLeaderOrFollower),
                     None => partition.append(&batch),
                 };
+                opens |= outcome.is_ok() && batch.header().is_transactional();
                 let mut answer =
                     PartitionProduceResponse { index: data.index, ..PartitionProduceResponse::default() };
                 match outcome {
@@ -470,6 +447,7 @@ impl State {
                 partition_responses,
             });
         }
+        self.open_transaction(opens);
         ProduceResponse { responses, ..ProduceResponse::default() }
     }
 

@@ -5,6 +5,7 @@
 mod admin;
 mod crossing;
 mod groups;
+mod lossy;
 mod reading;
 mod script;
 mod transactions;
@@ -18,11 +19,13 @@ use tempfile::TempDir;
 use thalweg_broker::{Broker, BrokerConfig};
 use thalweg_client::{
     Client, ClientConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset, Producer, ProducerConfig,
-    ProducerRecord,
+    ProducerRecord, TcpConnector,
 };
-use thalweg_protocol::TopicPartition;
+use thalweg_protocol::{Connect, TopicPartition};
 use thalweg_protocol::record::OwnedRecord;
 use tokio::time::Instant;
+
+use self::lossy::Lossy;
 
 /// Names are drawn from here, so that tests which run side by side on one broker do not meet.
 static NEXT_NAME: AtomicU32 = AtomicU32::new(0);
@@ -33,6 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A broker, as a test sees it.
 pub struct Ground {
     client: Client,
+    config: ClientConfig,
     /// A broker of its own, with its directory, which goes last.
     _broker: Option<(Broker, TempDir)>,
 }
@@ -49,7 +53,8 @@ impl Ground {
     async fn kafka() -> Option<Self> {
         let bootstrap = std::env::var("THALWEG_TEST_KAFKA").ok()?;
         let config = ClientConfig::with_bootstrap(&bootstrap);
-        Some(Self { client: Client::connect(config).await.expect("the broker answers"), _broker: None })
+        let client = Client::connect(config.clone()).await.expect("the broker answers");
+        Some(Self { client, config, _broker: None })
     }
 
     async fn thalweg(way: Way) -> Option<Self> {
@@ -65,8 +70,20 @@ impl Ground {
             Some(bootstrap) => ClientConfig::with_bootstrap(&bootstrap),
             None => ClientConfig::with_connector(Arc::new(broker.connect())),
         };
-        let client = Client::connect(config).await.expect("the broker answers");
-        Some(Self { client, _broker: Some((broker, directory)) })
+        let client = Client::connect(config.clone()).await.expect("the broker answers");
+        Some(Self { client, config, _broker: Some((broker, directory)) })
+    }
+
+    /// A client whose requests and answers can get lost, and which is not patient.
+    async fn lossy(&self) -> (Lossy, Client) {
+        let tcp = || -> Arc<dyn Connect> { Arc::new(TcpConnector::new("lossy", PATIENCE)) };
+        let lossy = Lossy::new(self.config.connector.clone().unwrap_or_else(tcp));
+        let config = ClientConfig {
+            connector: Some(Arc::new(lossy.clone())),
+            api_timeout_ms: 1_000,
+            ..self.config.clone()
+        };
+        (lossy, Client::connect(config).await.expect("the broker answers"))
     }
 
     /// A name that nobody else uses.
@@ -179,7 +196,7 @@ macro_rules! suite {
                 transactions: committed_records_are_read_and_aborted_ones_are_not,
                     an_open_transaction_holds_readers_up, offsets_are_part_of_the_transaction,
                     a_newer_producer_fences_the_older, what_a_dead_producer_left_is_aborted,
-                    many_transactions_follow_one_another;
+                    an_end_of_unknown_outcome_is_cleared_up, many_transactions_follow_one_another;
                 groups: members_share_partitions_and_take_over, eager_members_give_up_everything_first,
                     a_subscription_can_grow, a_group_goes_on_where_it_committed, a_static_member_keeps_its_partitions,
                     a_member_without_polls_is_lost;

@@ -3,8 +3,11 @@ use thalweg_client::{
     ProducerRecord,
 };
 use thalweg_protocol::Offset;
+use thalweg_protocol::messages::ApiKey;
+use tokio::time::Instant;
 
-use super::{Ground, at, read, read_to_end, texts};
+use super::lossy::Loss;
+use super::{Ground, PATIENCE, at, read, read_to_end, texts};
 
 pub async fn committed_records_are_read_and_aborted_ones_are_not(ground: &Ground) {
     let topic = ground.topic(2).await;
@@ -121,6 +124,44 @@ pub async fn what_a_dead_producer_left_is_aborted(ground: &Ground) {
     next.commit_transaction().await.expect("it is committed");
     assert_eq!(texts(&read(&mut reader, 1).await), ["next"]);
     drop(dead);
+}
+
+pub async fn an_end_of_unknown_outcome_is_cleared_up(ground: &Ground) {
+    let topic = ground.topic(1).await;
+    let (lossy, client) = ground.lossy().await;
+    let config = ProducerConfig::transactional(ground.name("id"));
+    let producer = client.producer(config).expect("the configuration is right");
+    producer.init_transactions().await.expect("the transactional id is taken over");
+    let mut expected = Vec::new();
+    for (loss, commits, is_committed) in [
+        (Loss::Request(ApiKey::EndTxn), true, false),
+        (Loss::Answer(ApiKey::EndTxn), true, true),
+        (Loss::Request(ApiKey::EndTxn), false, false),
+        (Loss::Answer(ApiKey::EndTxn), false, false),
+    ] {
+        let value = format!("{loss:?} {commits}");
+        producer.begin_transaction().expect("none is open");
+        ground.write(&producer, &topic, 0, &[&value]).await;
+        lossy.lose(Some(loss));
+        let ended =
+            if commits { producer.commit_transaction().await } else { producer.abort_transaction().await };
+        let error = ended.expect_err("no answer comes");
+        assert_eq!(error.kind(), ErrorKind::Ambiguous, "{value}: {error}");
+        lossy.lose(None);
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = producer.init_transactions().await {
+            assert!(error.kind() == ErrorKind::Retry && Instant::now() < deadline, "{value}: {error}");
+        }
+        if is_committed {
+            expected.push(value);
+        }
+        producer.begin_transaction().expect("none is open");
+        ground.write(&producer, &topic, 0, &["next"]).await;
+        producer.commit_transaction().await.expect("it is committed");
+        expected.push("next".to_owned());
+    }
+    let mut reader = ground.reader(&topic, &[0], ConsumerConfig::default());
+    assert_eq!(texts(&read(&mut reader, expected.len()).await), expected);
 }
 
 pub async fn many_transactions_follow_one_another(ground: &Ground) {
