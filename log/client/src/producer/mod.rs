@@ -198,20 +198,24 @@ impl Producer {
 
     /// Flushes and commits the transaction.
     ///
+    /// A call that is cancelled before the coordinator was asked leaves the transaction open, with all its records:
+    /// commit or abort it. One that is cancelled later leaves the outcome unknown, as an error of kind `Ambiguous`
+    /// does.
+    ///
     /// # Errors
     /// By kind: `Abort` when something in the transaction failed (call [`Producer::abort_transaction`]);
-    /// `Fenced`; and `Ambiguous` when the coordinator was asked to commit but its answer never came: only
-    /// [`Producer::init_transactions`] leads on from there.
+    /// `Fenced`; `Retry` when the coordinator could not be asked: call it again; and `Ambiguous` when it was asked
+    /// to commit but its answer never came: only [`Producer::init_transactions`] leads on from there.
     pub async fn commit_transaction(&self) -> Result<()> {
         let transaction = self.transaction("commit_transaction")?;
-        transaction.start_ending(true)?;
+        let ending = transaction.start_ending(true)?;
         if let Err(error) = self.handle.flush().await {
             return Err(transaction.fail(error));
         }
         if let Some(failure) = transaction.failure() {
             return Err(failure);
         }
-        match transaction.end(true, false).await? {
+        match ending.end().await? {
             Some(identity) => self.handle.tell(Message::Identity(identity)),
             None => Ok(()),
         }
@@ -219,14 +223,19 @@ impl Producer {
 
     /// Drops what has not been sent and aborts the transaction.
     ///
+    /// A call that is cancelled before the coordinator was asked can only be followed by another one; one that is
+    /// cancelled later leaves the outcome unknown, as an error of kind `Ambiguous` does.
+    ///
     /// # Errors
-    /// By kind: `Fenced`; `Ambiguous` when the coordinator's answer never came (the transaction will be
-    /// aborted by its timeout or by [`Producer::init_transactions`]).
+    /// By kind: `Fenced`; `Retry` when the coordinator could not be asked: call it again; `Ambiguous` when its
+    /// answer never came (the transaction will be aborted by its timeout or by [`Producer::init_transactions`],
+    /// which leads on). Where the cluster's transactions are those from before KIP-890, `Retry` may also mean that
+    /// the transaction is aborted but has left no newer epoch: then [`Producer::init_transactions`] comes next.
     pub async fn abort_transaction(&self) -> Result<()> {
         let transaction = self.transaction("abort_transaction")?;
-        transaction.start_ending(false)?;
+        let ending = transaction.start_ending(false)?;
         self.handle.abandon().await?;
-        match transaction.end(false, true).await? {
+        match ending.end().await? {
             Some(identity) => self.handle.tell(Message::Identity(identity)),
             None => Ok(()),
         }

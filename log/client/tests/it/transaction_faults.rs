@@ -1,10 +1,16 @@
 //! What transactions make of lost and refused answers, and of clusters from before KIP-890.
 
+use std::time::Duration;
+
 use thalweg_client::{Client, Error, ErrorKind, Producer, ProducerConfig, ProducerRecord};
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::{ApiKey, Request};
 
+use tokio::time::Instant;
+
 use crate::fake::{Fake, Fate, TOPIC};
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn transactional(fake: &Fake) -> Producer {
     let client = Client::connect(fake.config()).await.expect("the fake answers");
@@ -69,6 +75,93 @@ async fn an_end_without_any_answer_is_ambiguous_until_the_id_is_taken_over_again
             send(&producer, "b").await.expect("it is written");
             producer.commit_transaction().await.expect("it is committed");
             assert_eq!(fake.ended().last(), Some(&true));
+        }
+    }
+}
+
+/// Waits until `is_so`.
+async fn until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it does not come to that");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Cancels `call`, which has begun, when `is_so`.
+async fn cancel(call: impl Future<Output = Result<(), Error>>, is_so: impl Fn() -> bool) {
+    tokio::select! {
+        biased;
+        ended = call => panic!("it is over: {ended:?}"),
+        () = until(is_so) => {}
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_is_cancelled_before_it_was_asked_for_can_be_tried_again() {
+    for (first, then) in [(true, true), (true, false), (false, false), (false, true)] {
+        let fake = Fake::new(1);
+        let producer = transactional(&fake).await;
+        producer.begin_transaction().expect("none is open");
+        fake.script(ApiKey::Produce, [Fate::Held]);
+        let record = ProducerRecord::new(TOPIC, "a").partition(0);
+        let delivery = producer.send(record).await.expect("there is room");
+        until(|| fake.held() == 1).await;
+        let is_waiting = || fake.requests(ApiKey::EndTxn).is_empty();
+        match first {
+            true => cancel(producer.commit_transaction(), is_waiting).await,
+            false => cancel(producer.abort_transaction(), is_waiting).await,
+        }
+        fake.release();
+        match then {
+            true => {
+                let committed = producer.commit_transaction().await;
+                assert_eq!(
+                    committed.map_err(|error| error.kind()),
+                    if first { Ok(()) } else { Err(ErrorKind::Abort) }
+                );
+            }
+            false => producer.abort_transaction().await.expect("it is aborted"),
+        }
+        if !first && then {
+            producer.abort_transaction().await.expect("only that is left");
+        }
+        delivery.await.expect("it was in flight");
+        assert_eq!(fake.ended(), [first && then]);
+        producer.begin_transaction().expect("none is open");
+        send(&producer, "b").await.expect("it is written");
+        producer.commit_transaction().await.expect("it is committed");
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_is_cancelled_after_it_was_asked_for_is_ambiguous() {
+    for commit in [true, false] {
+        for fate in [Fate::Held, Fate::Lost] {
+            let fake = Fake::new(1);
+            let producer = transactional(&fake).await;
+            producer.begin_transaction().expect("none is open");
+            send(&producer, "a").await.expect("it is written");
+            fake.script(ApiKey::EndTxn, [fate; 10_000]);
+            let is_asked = || !fake.requests(ApiKey::EndTxn).is_empty();
+            match commit {
+                true => cancel(producer.commit_transaction(), is_asked).await,
+                false => cancel(producer.abort_transaction(), is_asked).await,
+            }
+            for misuse in [
+                producer.commit_transaction().await,
+                producer.abort_transaction().await,
+                producer.begin_transaction(),
+            ] {
+                let misuse = misuse.expect_err("it must be cleared up first");
+                assert!(misuse.to_string().contains("init_transactions"), "{misuse}");
+            }
+            fake.end_script(ApiKey::EndTxn);
+            producer.init_transactions().await.expect("it is taken over");
+            assert_eq!(fake.ended(), [commit && fate == Fate::Held]);
+            producer.begin_transaction().expect("none is open");
+            send(&producer, "b").await.expect("it is written");
+            producer.commit_transaction().await.expect("it is committed");
         }
     }
 }

@@ -21,8 +21,8 @@ use thalweg_client::{
     Client, ClientConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset, Producer, ProducerConfig,
     ProducerRecord, TcpConnector,
 };
-use thalweg_protocol::{Connect, TopicPartition};
 use thalweg_protocol::record::OwnedRecord;
+use thalweg_protocol::{Connect, TopicPartition};
 use tokio::time::Instant;
 
 use self::lossy::Lossy;

@@ -1,5 +1,7 @@
 //! Transactions: where one is, and the calls that move it on.
 
+mod ending;
+
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use thalweg_protocol::messages::txn_offset_commit::{
     TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
 };
 use thalweg_protocol::messages::{Api, ApiKey};
-use thalweg_protocol::{ErrorCode, ProducerEpoch, ProducerId, TopicPartition};
+use thalweg_protocol::{ErrorCode, TopicPartition};
 
 use super::core::Core;
 use super::identity::{INIT_KNOWN, INIT_VERSIONS, identity_of, init_request};
@@ -69,16 +71,6 @@ enum Phase {
     /// Only `init_transactions` leads on.
     Unknown,
     Fenced,
-}
-
-/// What the coordinator answered to the end of a transaction.
-enum Ended {
-    Done(Option<Identity>),
-    /// An answer that says nothing, or none.
-    Maybe(Error),
-    /// Nothing has happened.
-    NotYet(Error),
-    Refused(Error),
 }
 
 impl Transaction {
@@ -297,148 +289,6 @@ impl Transaction {
             match error.kind() {
                 ErrorKind::Retry => retry.pause(error).await?,
                 _ => return Err(error),
-            }
-        }
-    }
-
-    /// Closes the transaction to records, before it is ended.
-    pub(super) fn start_ending(&self, commit: bool) -> Result<()> {
-        let mut state = self.state.lock();
-        match &state.phase {
-            Phase::Open => state.phase = Phase::Ending,
-            Phase::Failed(_) if !commit => state.phase = Phase::Ending,
-            phase => {
-                let operation = if commit { "commit_transaction" } else { "abort_transaction" };
-                return Err(self.misfit(operation, phase));
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the transaction; returns the identity for the next one, if it changes.
-    pub(super) async fn end(&self, commit: bool, must_raise_epoch: bool) -> Result<Option<Identity>> {
-        let (identity, is_implicit, has_started) = {
-            let state = self.state.lock();
-            (state.identity, state.is_implicit, state.has_started)
-        };
-        let Some(identity) = identity else {
-            return Err(Error::Misuse { operation: "end", advice: "call init_transactions first" });
-        };
-        let mut next = None;
-        if has_started {
-            next = self.end_started(commit, identity, is_implicit).await?;
-        }
-        // Batches that were given up have left a gap in the sequence numbers, which a newer epoch closes: until there
-        // is one, no transaction begins. Ending the transaction has raised it already under KIP-890.
-        let must_init = must_raise_epoch && has_started && next.is_none();
-        {
-            let mut state = self.state.lock();
-            state.phase = if must_init { Phase::New } else { Phase::Ready };
-            state.identity = next.or(Some(identity));
-        }
-        if must_init {
-            next = Some(self.init().await?);
-        }
-        Ok(next)
-    }
-
-    async fn end_started(
-        &self,
-        commit: bool,
-        identity: Identity,
-        is_implicit: bool,
-    ) -> Result<Option<Identity>> {
-        let mut retry = self.coordinator.cluster().retry("ending a transaction");
-        let mut is_ambiguous = false;
-        loop {
-            let error = match self.end_once(commit, identity, is_implicit).await {
-                Ended::Done(next) => return Ok(next),
-                Ended::Maybe(error) => {
-                    is_ambiguous = true;
-                    error
-                }
-                Ended::NotYet(error) => error,
-                Ended::Refused(error) => return self.end_refused(commit, is_ambiguous, error),
-            };
-            if let Err(error) = retry.pause(error).await {
-                let mut state = self.state.lock();
-                if is_ambiguous {
-                    state.phase = Phase::Unknown;
-                    let (transactional_id, source) = (self.id.clone(), Arc::new(error));
-                    return Err(Error::OutcomeUnknown { transactional_id, commit, source });
-                }
-                // Nothing has happened: the end can be asked for again. An abort has given up batches already, so
-                // that a commit would be one of the others only.
-                state.phase = match commit {
-                    true => Phase::Open,
-                    false => Phase::Failed(Arc::new(error.clone())),
-                };
-                return Err(error);
-            }
-        }
-    }
-
-    async fn end_once(&self, commit: bool, identity: Identity, is_implicit: bool) -> Ended {
-        let node = match self.coordinator.node().await {
-            Ok(node) => node,
-            Err(error) if error.kind() == ErrorKind::Retry => return Ended::NotYet(error),
-            Err(error) => return Ended::Refused(error),
-        };
-        let request = EndTxnRequest {
-            transactional_id: ByteString::from(self.id.as_str()),
-            producer_id: identity.id.0,
-            producer_epoch: identity.epoch.0,
-            committed: commit,
-        };
-        let versions = match is_implicit {
-            true => END_IMPLICIT..=*EndTxnRequest::VERSIONS.end(),
-            false => *EndTxnRequest::VERSIONS.start()..=(END_IMPLICIT - 1),
-        };
-        let response = match node.call_within(request, versions, Duration::ZERO).await {
-            Ok(response) => response,
-            Err(error @ Error::UnsupportedVersion { .. }) => return Ended::Refused(error),
-            Err(error) => {
-                self.coordinator.forget();
-                return Ended::Maybe(error);
-            }
-        };
-        match ErrorCode::from(response.error_code) {
-            ErrorCode::None if is_implicit && response.producer_id >= 0 => Ended::Done(Some(Identity {
-                id: ProducerId(response.producer_id),
-                epoch: ProducerEpoch(response.producer_epoch),
-                transactional: true,
-            })),
-            ErrorCode::None => Ended::Done(None),
-            // The coordinator has no transaction: an abort has what it wants.
-            ErrorCode::InvalidTxnState if !commit && !is_implicit => Ended::Done(None),
-            code @ (ErrorCode::UnknownServerError
-            | ErrorCode::RequestTimedOut
-            | ErrorCode::NetworkException) => Ended::Maybe(self.coordinator.refused(ApiKey::EndTxn, code)),
-            code if code.is_retriable() => Ended::NotYet(self.coordinator.refused(ApiKey::EndTxn, code)),
-            code => Ended::Refused(self.coordinator.refused(ApiKey::EndTxn, code)),
-        }
-    }
-
-    /// What a final refusal means: after an attempt without an answer it may be the answer to a success.
-    fn end_refused(&self, commit: bool, is_ambiguous: bool, error: Error) -> Result<Option<Identity>> {
-        let mut state = self.state.lock();
-        match error.kind() {
-            ErrorKind::Fenced => {
-                state.phase = Phase::Fenced;
-                Err(self.fenced())
-            }
-            _ if is_ambiguous => {
-                state.phase = Phase::Unknown;
-                Err(Error::OutcomeUnknown {
-                    transactional_id: self.id.clone(),
-                    commit,
-                    source: Arc::new(error),
-                })
-            }
-            _ => {
-                let source = Arc::new(error);
-                state.phase = Phase::Failed(Arc::clone(&source));
-                Err(Error::TransactionFailed { source })
             }
         }
     }
