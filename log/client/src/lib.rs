@@ -33,8 +33,8 @@
 //! How the parts hang together: `Cluster` holds the metadata and hands out connections (`Pool`, `Node`) whose
 //! versions are negotiated. A producer's records fill batches in an `Accumulator` or an [`Appender`]; the one task
 //! `Sender` owns what waits and is in flight, and a `PartitionQueue` decides for each partition what goes next and
-//! under which sequence number. A consumer has no task of its own but for its heartbeats: `poll` drives fetches,
-//! searches for positions and the membership, and sends the next fetch before it returns what the last one brought.
+//! under which sequence number. A consumer has no task of its own but for its heartbeats and its rebalances: `poll` drives
+//! fetches and searches for positions, tells what the membership has come to, and sends the next fetch before it returns what the last one brought.
 
 mod admin;
 mod backoff;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use futures::StreamExt;
-use futures::future::{Aborted, abortable};
+use futures::future::{AbortHandle, Aborted, abortable};
 use thalweg_protocol::TopicPartition;
+use tokio::task::{self, JoinError};
 use tokio::time::{Instant, sleep_until};
 
 use super::Consumer;
@@ -27,8 +28,21 @@ pub(super) enum Event {
     Fetch(FetchEvent),
     Searched(Vec<Sought>, Result<HashMap<TopicPartition, Found>>),
     Refreshed(Result<()>),
-    Joined(Result<Result<Joined>, Aborted>),
+    Joined(Result<Result<Result<Joined>, JoinError>, Aborted>),
     Committed(Result<()>),
+}
+
+/// A rebalance that is under way, on a task of its own so that it goes on between polls. It ends when this is dropped.
+pub(super) struct JoinTask {
+    task: task::AbortHandle,
+    event: AbortHandle,
+}
+
+impl Drop for JoinTask {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.event.abort();
+    }
 }
 
 impl Consumer {
@@ -109,7 +123,12 @@ impl Consumer {
                 }
             }
             Event::Joined(Err(Aborted)) => {}
-            Event::Joined(Ok(joined)) => self.on_joined(joined),
+            Event::Joined(Ok(Ok(joined))) => self.on_joined(joined),
+            Event::Joined(Ok(Err(ended))) => match ended.try_into_panic() {
+                // An assignor's.
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => self.on_joined(Err(Error::Closed)),
+            },
             Event::Committed(committed) => {
                 if let Err(error) = committed {
                     tracing::warn!(%error, "an automatic commit failed");
@@ -214,6 +233,7 @@ impl Consumer {
         match (membership.take_signal(), membership.phase) {
             (Some(Signal::Fenced), _) => {
                 membership.fenced();
+                self.join = None;
                 let group = self.config.group.clone().unwrap_or_default();
                 let instance_id = self.config.group_instance_id.clone().unwrap_or_default();
                 self.lose();
@@ -255,9 +275,11 @@ impl Consumer {
     fn start_joining(&mut self, commit: Vec<(TopicPartition, super::CommittedOffset)>) {
         let owned = self.partitions.keys().cloned().collect();
         let Some(membership) = &mut self.membership else { return };
-        let (joining, abort) = abortable(membership.joining(owned, commit).run());
-        self.join = Some(abort);
-        self.events.push(Box::pin(async move { Event::Joined(joining.await) }));
+        let joining = task::spawn(membership.joining(owned, commit).run());
+        let task = joining.abort_handle();
+        let (joined, event) = abortable(joining);
+        self.join = Some(JoinTask { task, event });
+        self.events.push(Box::pin(async move { Event::Joined(joined.await) }));
     }
 
     fn on_joined(&mut self, joined: Result<Joined>) {

@@ -1,4 +1,4 @@
-//! Staying in a group: the task that sends heartbeats.
+//! Staying in a group: heartbeats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,12 @@ use thalweg_protocol::messages::ApiKey;
 use thalweg_protocol::messages::heartbeat::HeartbeatRequest;
 use thalweg_protocol::messages::leave_group::{LeaveGroupRequest, MemberIdentity};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::join::Identity;
 use super::offsets::GroupMetadata;
+use crate::config::ConsumerConfig;
 use crate::coordinator::Coordinator;
 use crate::error::{Error, Result};
 
@@ -63,33 +65,96 @@ impl Pulse {
     }
 }
 
-/// Sends heartbeats in one generation until something happens.
-pub(super) async fn beat(
+/// What beats for a member from the moment it is in a generation, whether or not it is polled: shared by the member
+/// and by what takes it from one generation to the next.
+pub(super) struct Heart {
     coordinator: Arc<Coordinator>,
     identity: Arc<Identity>,
     pulse: Arc<Pulse>,
     interval: Duration,
     max_poll_interval: Duration,
-) {
-    let member = identity.metadata();
-    loop {
-        sleep(interval).await;
-        if pulse.since_poll() > max_poll_interval {
-            tracing::warn!(group = %member.group, "no poll for max_poll_interval_ms: leaving the group");
-            // Should that fail, the session timeout does it.
-            let _ = leave(&coordinator, &member, "max_poll_interval_ms exceeded").await;
-            identity.forget();
-            pulse.signal(Signal::Lost);
+    /// Guards which task beats, and whether none may any more.
+    state: Mutex<HeartState>,
+}
+
+#[derive(Default)]
+struct HeartState {
+    beating: Option<JoinHandle<()>>,
+    is_closed: bool,
+}
+
+impl Heart {
+    pub(super) fn new(
+        coordinator: Arc<Coordinator>,
+        identity: Arc<Identity>,
+        pulse: Arc<Pulse>,
+        config: &ConsumerConfig,
+    ) -> Self {
+        let limit = u64::try_from(config.session_timeout_ms / 3).unwrap_or(u64::MAX);
+        Self {
+            coordinator,
+            identity,
+            pulse,
+            interval: Duration::from_millis(config.heartbeat_interval_ms.min(limit)),
+            max_poll_interval: Duration::from_millis(config.max_poll_interval_ms),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Beats in the generation that the member is in now.
+    pub(super) fn start(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        if state.is_closed {
             return;
         }
-        match beat_once(&coordinator, &member).await {
-            Ok(None) => {}
-            Ok(Some(Signal::Rejoin)) => pulse.signal(Signal::Rejoin),
-            Ok(Some(signal)) => {
-                pulse.signal(signal);
+        let heart = Arc::clone(self);
+        if let Some(before) = state.beating.replace(tokio::spawn(async move { heart.beat().await })) {
+            before.abort();
+        }
+    }
+
+    /// Beats no longer; returns what was found out until then and has not been looked at.
+    pub(super) async fn stop(&self) -> Option<Signal> {
+        let beating = self.state.lock().beating.take();
+        if let Some(beating) = beating {
+            beating.abort();
+            // It may be about to signal something.
+            let _ = beating.await;
+        }
+        self.pulse.take_signal()
+    }
+
+    /// Never beats again.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        if let Some(beating) = state.beating.take() {
+            beating.abort();
+        }
+    }
+
+    /// Sends heartbeats in one generation until something happens.
+    async fn beat(&self) {
+        let member = self.identity.metadata();
+        loop {
+            sleep(self.interval).await;
+            if self.pulse.since_poll() > self.max_poll_interval {
+                tracing::warn!(group = %member.group, "no poll for max_poll_interval_ms: leaving the group");
+                // Should that fail, the session timeout does it.
+                let _ = leave(&self.coordinator, &member, "max_poll_interval_ms exceeded").await;
+                self.identity.forget();
+                self.pulse.signal(Signal::Lost);
                 return;
             }
-            Err(error) => tracing::debug!(group = %member.group, %error, "a heartbeat failed"),
+            match beat_once(&self.coordinator, &member).await {
+                Ok(None) => {}
+                Ok(Some(Signal::Rejoin)) => self.pulse.signal(Signal::Rejoin),
+                Ok(Some(signal)) => {
+                    self.pulse.signal(signal);
+                    return;
+                }
+                Err(error) => tracing::debug!(group = %member.group, %error, "a heartbeat failed"),
+            }
         }
     }
 }

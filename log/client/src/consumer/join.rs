@@ -14,12 +14,16 @@ use thalweg_protocol::{ErrorCode, TopicPartition};
 
 use super::assignor::{Assignment, Assignor, GroupMember};
 use super::group_offsets::{commit_offsets, refused_member};
+use super::heartbeat::{Heart, Signal};
 use super::offsets::{CommittedOffset, GroupMetadata};
 use super::protocol::{
     PROTOCOL_TYPE, decode_assignment, decode_member, encode_assignment, encode_subscription,
 };
 use crate::coordinator::Coordinator;
 use crate::error::{Error, ErrorKind, Result};
+
+/// How often in a row another rebalance may begin before a member has got its assignment.
+const MAX_INTERRUPTIONS: u32 = 100;
 
 /// How long after the rebalance timeout the coordinator may answer a JoinGroup.
 const JOIN_MARGIN: Duration = Duration::from_secs(5);
@@ -68,6 +72,7 @@ impl Identity {
 pub(super) struct Joining {
     pub(super) coordinator: Arc<Coordinator>,
     pub(super) identity: Arc<Identity>,
+    pub(super) heart: Arc<Heart>,
     pub(super) assignors: Vec<Arc<dyn Assignor>>,
     pub(super) topics: Vec<ByteString>,
     pub(super) owned: Vec<TopicPartition>,
@@ -93,7 +98,10 @@ pub(super) enum Joined {
 }
 
 impl Joining {
-    /// Joins, assigns if the member leads the group, and learns what the member gets.
+    /// Joins, assigns if the member leads the group, and learns what the member gets. From then on its heart beats.
+    ///
+    /// Until the first request the heart beats in the generation before; then the coordinator waits for the member's
+    /// requests, and takes it for alive while it has one of them.
     pub(super) async fn run(self) -> Result<Joined> {
         if !self.commit.is_empty() {
             let committed = commit_offsets(&self.coordinator, &self.identity.metadata(), &self.commit).await;
@@ -101,28 +109,39 @@ impl Joining {
                 tracing::warn!(group = %self.coordinator.key(), %error, "the commit before a rebalance failed");
             }
         }
-        let mut retry = self.coordinator.cluster().retry("joining a group");
+        if self.heart.stop().await == Some(Signal::Lost) {
+            return Ok(Joined::Lost);
+        }
+        let cluster = self.coordinator.cluster();
+        let mut retry = cluster.retry("joining a group");
+        let mut interruptions = 0;
         loop {
             let error = match self.attempt().await {
-                Ok(joined) => return Ok(joined),
+                Ok(joined) => {
+                    self.heart.start();
+                    return Ok(joined);
+                }
                 Err(error) => error,
             };
-            match error.kind() {
-                ErrorKind::Retry => retry.pause(error).await?,
-                ErrorKind::Rejoin => match error {
-                    Error::NotInGroup {
-                        reason: ErrorCode::MemberIdRequired | ErrorCode::RebalanceInProgress,
-                        ..
-                    } => {}
-                    _ => {
-                        self.identity.forget();
-                        if !self.owned.is_empty() {
-                            return Ok(Joined::Lost);
-                        }
-                        retry.pause(error).await?;
+            match error {
+                // The group has begun another rebalance, for which the member is in time.
+                Error::NotInGroup { reason: ErrorCode::RebalanceInProgress, .. } => {
+                    interruptions += 1;
+                    if interruptions > MAX_INTERRUPTIONS {
+                        return Err(error);
                     }
-                },
-                _ => return Err(error),
+                    retry = cluster.retry("joining a group");
+                    retry.pause(error).await?;
+                }
+                error if error.kind() == ErrorKind::Rejoin => {
+                    self.identity.forget();
+                    if !self.owned.is_empty() {
+                        return Ok(Joined::Lost);
+                    }
+                    retry.pause(error).await?;
+                }
+                error if error.kind() == ErrorKind::Retry => retry.pause(error).await?,
+                error => return Err(error),
             }
         }
     }
@@ -183,7 +202,7 @@ impl Joining {
                     return Ok(response);
                 }
                 // The coordinator wants to know who is real before it lets the group wait for them (KIP-394).
-                ErrorCode::MemberIdRequired => {
+                ErrorCode::MemberIdRequired if request.member_id.is_empty() => {
                     self.identity.set(-1, response.member_id.clone());
                     request.member_id = response.member_id;
                 }

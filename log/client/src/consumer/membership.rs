@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytestring::ByteString;
 use thalweg_protocol::TopicPartition;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
 use super::assignor::Assignor;
-use super::heartbeat::{Pulse, Signal, beat, leave};
+use super::heartbeat::{Heart, Pulse, Signal, leave};
 use super::join::{Identity, Joining};
 use super::offsets::{CommittedOffset, GroupMetadata};
 use crate::cluster::Cluster;
@@ -38,7 +36,7 @@ pub(super) struct Membership {
     identity: Arc<Identity>,
     assignors: Vec<Arc<dyn Assignor>>,
     pulse: Arc<Pulse>,
-    heart: Option<AbortHandle>,
+    heart: Arc<Heart>,
     config: ConsumerConfig,
     pub(super) topics: Vec<ByteString>,
     pub(super) phase: Phase,
@@ -56,12 +54,16 @@ impl Membership {
         assignors: Vec<Arc<dyn Assignor>>,
         wake: Arc<Notify>,
     ) -> Self {
+        let coordinator = Arc::new(Coordinator::new(cluster, CoordinatorOf::Group, group));
+        let identity = Arc::new(Identity::new(group, config.group_instance_id.as_deref()));
+        let pulse = Arc::new(Pulse::new(wake));
+        let heart = Heart::new(Arc::clone(&coordinator), Arc::clone(&identity), Arc::clone(&pulse), &config);
         Self {
-            coordinator: Arc::new(Coordinator::new(cluster, CoordinatorOf::Group, group)),
-            identity: Arc::new(Identity::new(group, config.group_instance_id.as_deref())),
+            coordinator,
+            identity,
             assignors,
-            pulse: Arc::new(Pulse::new(wake)),
-            heart: None,
+            pulse,
+            heart: Arc::new(heart),
             config,
             topics: Vec::new(),
             phase: Phase::Outside,
@@ -83,8 +85,9 @@ impl Membership {
         self.pulse.polled();
     }
 
+    /// What the heartbeats have found out. While the member joins, that is for who comes out of it.
     pub(super) fn take_signal(&self) -> Option<Signal> {
-        self.pulse.take_signal()
+        if self.phase == Phase::Joining { None } else { self.pulse.take_signal() }
     }
 
     pub(super) fn has_signal(&self) -> bool {
@@ -113,10 +116,10 @@ impl Membership {
     ) -> Joining {
         self.phase = Phase::Joining;
         self.counts = None;
-        self.stop_heart();
         Joining {
             coordinator: Arc::clone(&self.coordinator),
             identity: Arc::clone(&self.identity),
+            heart: Arc::clone(&self.heart),
             assignors: self.assignors.clone(),
             topics: self.topics.clone(),
             owned,
@@ -127,7 +130,7 @@ impl Membership {
         }
     }
 
-    /// The member is in a generation: from now on it sends heartbeats.
+    /// The member is in a generation.
     pub(super) fn joined(
         &mut self,
         assignor: usize,
@@ -136,16 +139,6 @@ impl Membership {
         self.phase = Phase::Stable;
         self.counts = counts;
         self.looked_at = self.coordinator.cluster().metadata();
-        self.stop_heart();
-        let limit = u64::try_from(self.config.session_timeout_ms / 3).unwrap_or(u64::MAX);
-        let heart = tokio::spawn(beat(
-            Arc::clone(&self.coordinator),
-            Arc::clone(&self.identity),
-            Arc::clone(&self.pulse),
-            Duration::from_millis(self.config.heartbeat_interval_ms.min(limit)),
-            Duration::from_millis(self.config.max_poll_interval_ms),
-        ));
-        self.heart = Some(heart.abort_handle());
         Arc::clone(&self.assignors[assignor])
     }
 
@@ -153,23 +146,16 @@ impl Membership {
     pub(super) fn lost(&mut self) {
         self.identity.forget();
         self.phase = Phase::Outside;
-        self.stop_heart();
     }
 
     pub(super) fn fenced(&mut self) {
         self.phase = Phase::Fenced;
-        self.stop_heart();
-    }
-
-    fn stop_heart(&mut self) {
-        if let Some(heart) = self.heart.take() {
-            heart.abort();
-        }
+        self.heart.close();
     }
 
     /// Leaves the group; a static member stays, so that it gets the same partitions when it is back.
     pub(super) async fn leave(&mut self) -> Result<()> {
-        self.stop_heart();
+        self.heart.close();
         let member = self.identity.metadata();
         self.identity.leave_generation();
         if member.instance_id.is_some() || member.member_id.is_empty() {
@@ -182,6 +168,6 @@ impl Membership {
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        self.stop_heart();
+        self.heart.close();
     }
 }

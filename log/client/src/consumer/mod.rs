@@ -20,14 +20,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytestring::ByteString;
-use futures::future::{AbortHandle, BoxFuture};
+use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use thalweg_protocol::{ErrorCode, Offset, TopicPartition};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::committer::Committer;
-use self::drive::Event;
+use self::drive::{Event, JoinTask};
 use self::fetcher::Fetcher;
 use self::membership::{Membership, Phase};
 use self::position::{PartitionState, Position, Search};
@@ -48,7 +48,8 @@ const NOT_ASSIGNED: &str = "the partition is not assigned to this consumer";
 /// Reads the partitions it was assigned, or shares those of its topics with the other members of its group.
 ///
 /// It belongs to one thread or task. Fetches are sent ahead of need whenever [`Consumer::poll`] is called; in
-/// between the answers arrive by themselves, and a background task sends the group's heartbeats.
+/// between the answers arrive by themselves, and background tasks send the group's heartbeats and take the member
+/// through its rebalances.
 ///
 /// Dropping a consumer without [`Consumer::close`] leaves its group to notice by the session timeout.
 pub struct Consumer {
@@ -67,8 +68,7 @@ pub struct Consumer {
     is_searching: bool,
     is_refreshing: bool,
     membership: Option<Membership>,
-    /// Stops the rebalance that is under way.
-    join: Option<AbortHandle>,
+    join: Option<JoinTask>,
     group: Option<Arc<Coordinator>>,
     committer: Option<Committer>,
     committed_at: Instant,
@@ -153,9 +153,7 @@ impl Consumer {
     /// # Errors
     /// What kept the member from leaving; it is out of the group by the session timeout in any case.
     pub async fn unsubscribe(&mut self) -> Result<()> {
-        if let Some(join) = self.join.take() {
-            join.abort();
-        }
+        self.join = None;
         self.partitions.clear();
         self.rebalanced.clear();
         match self.membership.take() {

@@ -1,9 +1,10 @@
 //! What a member makes of a coordinator that refuses, moves and forgets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_client::{
-    Client, ClientConfig, Consumer, ConsumerConfig, ErrorKind, OffsetReset, RebalanceEvent,
+    Assignor, Client, ClientConfig, Consumer, ConsumerConfig, ErrorKind, OffsetReset, Range, RebalanceEvent,
 };
 use thalweg_protocol::messages::{ApiKey, Request};
 use thalweg_protocol::{ErrorCode, TopicPartition};
@@ -87,6 +88,91 @@ async fn a_rebalance_takes_nothing_from_whoever_keeps_it() {
     assert_eq!(next_event(&mut member).await, RebalanceEvent::Assigned(Vec::new()));
     assert_eq!(member.assignment(), all(&fake));
     assert_eq!(member.group_metadata().expect("it is a member").generation, generation + 1);
+}
+
+#[tokio::test]
+async fn a_rebalance_goes_on_without_polls() {
+    let fake = Fake::new(2);
+    let mut member = member(&fake, fake.config()).await;
+    fake.script(ApiKey::Heartbeat, [Fate::Refused(ErrorCode::RebalanceInProgress)]);
+    let deadline = Instant::now() + PATIENCE;
+    // The polls are so short that they see nothing of it but its beginning.
+    while joins(&fake).len() == 2 {
+        assert!(Instant::now() < deadline, "it does not join");
+        assert_eq!(member.poll(Duration::ZERO).await.expect("the poll succeeds").events, []);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let beats = |fake: &Fake| {
+        let of_second = |(_, _, request): &(i32, i16, Request)| match request {
+            Request::Heartbeat(request) => request.generation_id == 2,
+            _ => panic!("these are heartbeats"),
+        };
+        fake.requests(ApiKey::Heartbeat).iter().filter(|request| of_second(request)).count()
+    };
+    while beats(&fake) < 3 {
+        assert!(Instant::now() < deadline, "the heart has stopped");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(next_event(&mut member).await, RebalanceEvent::Assigned(Vec::new()));
+    assert_eq!(member.assignment(), all(&fake));
+}
+
+#[tokio::test]
+async fn the_heart_beats_during_the_commit_before_a_rebalance() {
+    let fake = Fake::new(1);
+    let client = Client::connect(fake.config()).await.expect("the fake answers");
+    let config = ConsumerConfig {
+        offset_reset: OffsetReset::Earliest,
+        heartbeat_interval_ms: 5,
+        auto_commit_interval_ms: Some(3_600_000),
+        ..ConsumerConfig::group("group")
+    };
+    let eager: Vec<Arc<dyn Assignor>> = vec![Arc::new(Range)];
+    let mut member = client.consumer_with(config, eager).expect("the configuration is right");
+    member.subscribe([TOPIC]).expect("it has a group");
+    assert_eq!(next_event(&mut member).await, RebalanceEvent::Assigned(all(&fake)));
+    while member.position(&all(&fake)[0]).is_none() {
+        member.poll(Duration::from_millis(5)).await.expect("the poll succeeds");
+    }
+    fake.script(ApiKey::OffsetCommit, [Fate::Held]);
+    fake.script(ApiKey::Heartbeat, [Fate::Refused(ErrorCode::RebalanceInProgress)]);
+    assert_eq!(next_event(&mut member).await, RebalanceEvent::Revoked(all(&fake)));
+    let deadline = Instant::now() + PATIENCE;
+    while fake.held() == 0 {
+        assert!(Instant::now() < deadline, "nothing is committed");
+        member.poll(Duration::from_millis(1)).await.expect("the poll succeeds");
+    }
+    let before = fake.requests(ApiKey::Heartbeat).len();
+    while fake.requests(ApiKey::Heartbeat).len() < before + 3 {
+        assert!(Instant::now() < deadline, "the heart has stopped");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(joins(&fake).len(), 2, "the commit comes first");
+    fake.release();
+    assert_eq!(next_event(&mut member).await, RebalanceEvent::Assigned(all(&fake)));
+    assert_eq!(fake.committed(0), Some(0));
+}
+
+#[tokio::test]
+async fn a_coordinator_that_never_settles_is_not_asked_for_ever() {
+    let fake = Fake::new(1);
+    let config = ClientConfig { api_timeout_ms: 5_000, ..fake.config() };
+    let client = Client::connect(config).await.expect("the fake answers");
+    let config = ConsumerConfig { heartbeat_interval_ms: 5, ..ConsumerConfig::group("group") };
+    let mut member = client.consumer(config).expect("the configuration is right");
+    member.subscribe([TOPIC]).expect("it has a group");
+    fake.script(ApiKey::SyncGroup, [Fate::Refused(ErrorCode::RebalanceInProgress); 101]);
+    let error = member.poll(PATIENCE).await.expect_err("the group does not settle");
+    assert_eq!((error.kind(), fake.requests(ApiKey::SyncGroup).len()), (ErrorKind::Rejoin, 101), "{error}");
+    assert_eq!(next_event(&mut member).await, RebalanceEvent::Assigned(all(&fake)));
+    fake.script(ApiKey::JoinGroup, [Fate::Refused(ErrorCode::MemberIdRequired)]);
+    fake.script(ApiKey::Heartbeat, [Fate::Refused(ErrorCode::RebalanceInProgress)]);
+    let error = loop {
+        if let Err(error) = member.poll(PATIENCE).await {
+            break error;
+        }
+    };
+    assert_eq!(error.code(), Some(ErrorCode::MemberIdRequired), "it has one: {error}");
 }
 
 #[tokio::test]
