@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytestring::ByteString;
-use futures::StreamExt;
 use futures::future::{AbortHandle, Aborted, abortable};
+use futures::{FutureExt, StreamExt};
 use thalweg_protocol::TopicPartition;
 use tokio::task::{self, JoinError};
 use tokio::time::{Instant, sleep_until};
@@ -97,7 +97,6 @@ impl Consumer {
 
     /// Handles what has happened already, without waiting.
     fn take_events(&mut self) {
-        use futures::FutureExt;
         while let Some(Some(event)) = self.events.next().now_or_never() {
             self.on(event);
         }
@@ -130,6 +129,7 @@ impl Consumer {
                 Err(_) => self.on_joined(Err(Error::Closed)),
             },
             Event::Committed(committed) => {
+                self.is_committing = false;
                 if let Err(error) = committed {
                     tracing::warn!(%error, "an automatic commit failed");
                 }
@@ -214,10 +214,12 @@ impl Consumer {
 
     fn auto_commit(&mut self) {
         let Some(interval) = self.config.auto_commit_interval_ms else { return };
-        if self.committed_at.elapsed() < Duration::from_millis(interval) {
+        // One at a time: when the coordinator is slow, the next one commits what is newest by then.
+        if self.is_committing || self.committed_at.elapsed() < Duration::from_millis(interval) {
             return;
         }
         self.committed_at = Instant::now();
+        self.is_committing = true;
         let positions = self.positions(|_| true);
         let commit = self.commit_offsets_later(&positions);
         self.events.push(Box::pin(async move { Event::Committed(commit.await) }));
@@ -274,8 +276,9 @@ impl Consumer {
 
     fn start_joining(&mut self, commit: Vec<(TopicPartition, super::CommittedOffset)>) {
         let owned = self.partitions.keys().cloned().collect();
+        let commit = (!commit.is_empty()).then(|| self.commit_offsets_later(&commit).boxed());
         let Some(membership) = &mut self.membership else { return };
-        let joining = task::spawn(membership.joining(owned, commit).run());
+        let joining = task::spawn(membership.joining(owned).run(commit));
         let task = joining.abort_handle();
         let (joined, event) = abortable(joining);
         self.join = Some(JoinTask { task, event });

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bytestring::ByteString;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use thalweg_protocol::messages::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};
 use thalweg_protocol::messages::sync_group::{SyncGroupRequest, SyncGroupRequestAssignment};
@@ -13,9 +14,9 @@ use thalweg_protocol::messages::{Api, ApiKey};
 use thalweg_protocol::{ErrorCode, TopicPartition};
 
 use super::assignor::{Assignment, Assignor, GroupMember};
-use super::group_offsets::{commit_offsets, refused_member};
+use super::group_offsets::refused_member;
 use super::heartbeat::{Heart, Signal};
-use super::offsets::{CommittedOffset, GroupMetadata};
+use super::offsets::GroupMetadata;
 use super::protocol::{
     PROTOCOL_TYPE, decode_assignment, decode_member, encode_assignment, encode_subscription,
 };
@@ -79,8 +80,6 @@ pub(super) struct Joining {
     pub(super) rack: Option<String>,
     pub(super) session_timeout_ms: i32,
     pub(super) rebalance_timeout_ms: i32,
-    /// Offsets of what is given up, to be committed before.
-    pub(super) commit: Vec<(TopicPartition, CommittedOffset)>,
 }
 
 /// How a rebalance ended for a member.
@@ -100,14 +99,13 @@ pub(super) enum Joined {
 impl Joining {
     /// Joins, assigns if the member leads the group, and learns what the member gets. From then on its heart beats.
     ///
-    /// Until the first request the heart beats in the generation before; then the coordinator waits for the member's
+    /// `commit` is of what is given up, and is waited for before. Until the first request the heart beats in the generation before; then the coordinator waits for the member's
     /// requests, and takes it for alive while it has one of them.
-    pub(super) async fn run(self) -> Result<Joined> {
-        if !self.commit.is_empty() {
-            let committed = commit_offsets(&self.coordinator, &self.identity.metadata(), &self.commit).await;
-            if let Err(error) = committed {
-                tracing::warn!(group = %self.coordinator.key(), %error, "the commit before a rebalance failed");
-            }
+    pub(super) async fn run(self, commit: Option<BoxFuture<'static, Result<()>>>) -> Result<Joined> {
+        if let Some(commit) = commit
+            && let Err(error) = commit.await
+        {
+            tracing::warn!(group = %self.coordinator.key(), %error, "the commit before a rebalance failed");
         }
         if self.heart.stop().await == Some(Signal::Lost) {
             return Ok(Joined::Lost);

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::assignor::Assignor;
 use super::heartbeat::{Heart, Pulse, Signal, leave};
 use super::join::{Identity, Joining};
-use super::offsets::{CommittedOffset, GroupMetadata};
+use super::offsets::GroupMetadata;
 use crate::cluster::Cluster;
 use crate::config::ConsumerConfig;
 use crate::coordinator::{Coordinator, CoordinatorOf};
@@ -109,11 +109,7 @@ impl Membership {
     }
 
     /// What takes the member into the next generation.
-    pub(super) fn joining(
-        &mut self,
-        owned: Vec<TopicPartition>,
-        commit: Vec<(TopicPartition, CommittedOffset)>,
-    ) -> Joining {
+    pub(super) fn joining(&mut self, owned: Vec<TopicPartition>) -> Joining {
         self.phase = Phase::Joining;
         self.counts = None;
         Joining {
@@ -126,7 +122,6 @@ impl Membership {
             rack: self.config.rack.clone(),
             session_timeout_ms: self.config.session_timeout_ms,
             rebalance_timeout_ms: self.config.max_poll_interval_ms.min(i32::MAX as u64) as i32,
-            commit,
         }
     }
 

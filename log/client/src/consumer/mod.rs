@@ -72,6 +72,8 @@ pub struct Consumer {
     group: Option<Arc<Coordinator>>,
     committer: Option<Committer>,
     committed_at: Instant,
+    /// An automatic commit is under way.
+    is_committing: bool,
     wake: Arc<Notify>,
 }
 
@@ -101,6 +103,7 @@ impl Consumer {
             join: None,
             group,
             committed_at: Instant::now(),
+            is_committing: false,
             wake: Arc::new(Notify::new()),
         })
     }

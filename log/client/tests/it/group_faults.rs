@@ -259,3 +259,34 @@ async fn commits_are_tried_again_in_order_and_refusals_say_what_to_do() {
     member.close().await.expect("it leaves");
     assert_eq!(fake.requests(ApiKey::LeaveGroup).len(), 1);
 }
+
+#[tokio::test]
+async fn automatic_commits_do_not_pile_up() {
+    let fake = Fake::new(1);
+    let client = Client::connect(fake.config()).await.expect("the fake answers");
+    let config = ConsumerConfig {
+        offset_reset: OffsetReset::Earliest,
+        auto_commit_interval_ms: Some(1),
+        ..ConsumerConfig::group("group")
+    };
+    let mut reader = client.consumer(config).expect("the configuration is right");
+    let partition = TopicPartition::new(TOPIC, 0);
+    reader.assign([partition.clone()]).expect("it reads nothing yet");
+    fake.script(ApiKey::OffsetCommit, [Fate::Held]);
+    let deadline = Instant::now() + PATIENCE;
+    while fake.held() == 0 {
+        assert!(Instant::now() < deadline, "nothing is committed");
+        reader.poll(Duration::from_millis(2)).await.expect("the poll succeeds");
+    }
+    for offset in 1..20 {
+        reader.seek(&partition, offset.into()).expect("it is assigned");
+        reader.poll(Duration::from_millis(2)).await.expect("the poll succeeds");
+    }
+    assert_eq!(fake.requests(ApiKey::OffsetCommit).len(), 1);
+    fake.release();
+    while fake.committed(0) != Some(19) {
+        assert!(Instant::now() < deadline, "the newest is not committed");
+        reader.poll(Duration::from_millis(2)).await.expect("the poll succeeds");
+        assert!(fake.committed(0) < Some(1) || fake.committed(0) == Some(19), "an old one is committed");
+    }
+}
