@@ -127,13 +127,18 @@ pub enum Error {
         /// Where the log begins; −1 if that is not known.
         log_start: Offset,
     },
-    /// A fetched batch is damaged. To go on, seek past it.
-    #[error("{partition}: the batch at or after offset {offset} is damaged: {source}")]
+    /// A fetched batch is damaged. What came before it has been returned; to go on without its records, seek to
+    /// `next_offset`.
+    #[error(
+        "{partition}: the batch at offset {offset} is damaged: {source}; seek to {next_offset} to go on behind it"
+    )]
     DamagedBatch {
         /// The partition.
         partition: TopicPartition,
-        /// The position at which the batch was read.
+        /// The offset of the batch's first record; where even that is damaged, the position that was read at.
         offset: Offset,
+        /// The offset behind the batch, as far as the damage lets it be told.
+        next_offset: Offset,
         /// What is wrong with it.
         source: RecordError,
     },

@@ -281,6 +281,7 @@ impl PartitionScan {
         let damaged = |source| thalweg_client::Error::DamagedBatch {
             partition: self.partition.clone(),
             offset: batch.header().base_offset,
+            next_offset: batch.header().next_offset(),
             source,
         };
         let mut records = 0;

@@ -1,6 +1,6 @@
 //! What a poll returns.
 
-use thalweg_protocol::record::{OwnedRecord, OwnedRecordIter, Record, RecordBatch, RecordError};
+use thalweg_protocol::record::{BatchHeader, OwnedRecord, OwnedRecordIter, Record, RecordBatch, RecordError};
 use thalweg_protocol::{Offset, Scratch, TopicPartition};
 
 use crate::error::{Error, Result};
@@ -116,7 +116,7 @@ impl FetchedBatches {
     }
 
     fn damaged(&self, batch: &RecordBatch, source: RecordError) -> Error {
-        Error::DamagedBatch { partition: self.partition.clone(), offset: batch.header().base_offset, source }
+        damaged(&self.partition, batch.header(), source)
     }
 }
 
@@ -125,7 +125,7 @@ pub struct FetchedRecords {
     partition: TopicPartition,
     position: Offset,
     batches: std::vec::IntoIter<RecordBatch>,
-    current: Option<OwnedRecordIter>,
+    current: Option<(BatchHeader, OwnedRecordIter)>,
     scratch: Scratch,
 }
 
@@ -135,10 +135,10 @@ impl FetchedRecords {
         &self.partition
     }
 
-    fn fail(&mut self, offset: Offset, source: RecordError) -> Option<Result<OwnedRecord>> {
+    fn fail(&mut self, header: &BatchHeader, source: RecordError) -> Option<Result<OwnedRecord>> {
         self.batches = Vec::new().into_iter();
         self.current = None;
-        Some(Err(Error::DamagedBatch { partition: self.partition.clone(), offset, source }))
+        Some(Err(damaged(&self.partition, header, source)))
     }
 }
 
@@ -147,23 +147,33 @@ impl Iterator for FetchedRecords {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            match self.current.as_mut().and_then(Iterator::next) {
-                Some(Ok(record)) if record.offset < self.position => {}
-                Some(Ok(record)) => {
-                    self.position = record.offset.plus(1);
-                    return Some(Ok(record));
-                }
-                Some(Err(source)) => return self.fail(self.position, source),
-                None => {
-                    let batch = self.batches.next()?;
-                    match batch.decode(&mut self.scratch) {
-                        Ok(decoded) => self.current = Some(decoded.into_iter()),
-                        Err(source) => return self.fail(batch.header().base_offset, source),
+            if let Some((header, records)) = &mut self.current {
+                match records.next() {
+                    Some(Ok(record)) if record.offset < self.position => continue,
+                    Some(Ok(record)) => {
+                        self.position = record.offset.plus(1);
+                        return Some(Ok(record));
                     }
+                    Some(Err(source)) => {
+                        let header = *header;
+                        return self.fail(&header, source);
+                    }
+                    None => {}
                 }
+            }
+            let batch = self.batches.next()?;
+            match batch.decode(&mut self.scratch) {
+                Ok(decoded) => self.current = Some((*batch.header(), decoded.into_iter())),
+                Err(source) => return self.fail(batch.header(), source),
             }
         }
     }
+}
+
+/// The checksum has been found right, so the header says where the batch ends.
+fn damaged(partition: &TopicPartition, header: &BatchHeader, source: RecordError) -> Error {
+    let (offset, next_offset) = (header.base_offset, header.next_offset());
+    Error::DamagedBatch { partition: partition.clone(), offset, next_offset, source }
 }
 
 /// How far a consumer is in a partition, as of its last fetch.

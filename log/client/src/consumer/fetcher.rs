@@ -311,9 +311,12 @@ impl Fetcher {
             Isolation::ReadCommitted => answer.aborted_transactions.unwrap_or_default(),
             Isolation::ReadUncommitted => Vec::new(),
         };
-        let damaged =
-            |source| Error::DamagedBatch { partition: partition.clone(), offset: asked.offset, source };
-        let visible = visible(bytes, asked.offset, aborted).map_err(damaged)?;
+        let visible = visible(bytes, asked.offset, aborted).map_err(|damage| Error::DamagedBatch {
+            partition: partition.clone(),
+            offset: damage.offset,
+            next_offset: damage.next_offset,
+            source: damage.source,
+        })?;
         if visible.next_offset == asked.offset {
             return Ok(());
         }

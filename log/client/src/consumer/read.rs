@@ -1,10 +1,12 @@
 //! What a consumer may see of the bytes that a fetch returned: pure.
 
 use std::collections::HashSet;
+use std::iter::Peekable;
+use std::vec;
 
 use bytes::Bytes;
 use thalweg_protocol::messages::fetch::AbortedTransaction;
-use thalweg_protocol::record::{Batches, ControlRecord, RecordBatch, RecordError};
+use thalweg_protocol::record::{BatchHeader, Batches, ControlRecord, RecordBatch, RecordError};
 use thalweg_protocol::{LeaderEpoch, Offset, Scratch};
 
 /// A control batch has one small record; nothing near this size.
@@ -20,50 +22,94 @@ pub(super) struct Visible {
     pub(super) leader_epoch: Option<LeaderEpoch>,
 }
 
+/// A batch that cannot be read.
+#[derive(Debug, PartialEq)]
+pub(super) struct Damage {
+    pub(super) offset: Offset,
+    /// The offset behind it, as far as can be told.
+    pub(super) next_offset: Offset,
+    pub(super) source: RecordError,
+}
+
 /// Leaves out what is before `from`, control batches, and what the transactions in `aborted` wrote.
 ///
 /// `aborted` holds the aborted transactions that reach into these bytes: the producer and the offset of its
 /// first record. Each ends with its abort marker.
+///
+/// What comes before a damaged batch is returned without it: it is met again where the next fetch begins.
 pub(super) fn visible(
     bytes: Bytes,
     from: Offset,
     mut aborted: Vec<AbortedTransaction>,
-) -> Result<Visible, RecordError> {
+) -> Result<Visible, Damage> {
     aborted.sort_by_key(|transaction| transaction.first_offset);
-    let mut aborted = aborted.into_iter().peekable();
-    let mut aborting: HashSet<i64> = HashSet::new();
-    let mut visible = Visible { next_offset: from, ..Visible::default() };
+    let mut sieve = Sieve {
+        visible: Visible { next_offset: from, ..Visible::default() },
+        from,
+        aborted: aborted.into_iter().peekable(),
+        aborting: HashSet::new(),
+    };
     let mut batches = Batches::new(bytes);
-    for batch in &mut batches {
-        let batch = batch?;
-        let header = *batch.header();
-        if header.next_offset() <= from {
-            continue;
+    while let Some(batch) = batches.next() {
+        let header = batch.as_ref().ok().map(|batch| *batch.header());
+        let Err(source) = batch.and_then(|batch| sieve.take(batch)) else { continue };
+        if sieve.visible.next_offset > from {
+            return Ok(sieve.visible);
         }
-        batch.verify()?;
-        visible.next_offset = header.next_offset();
-        visible.leader_epoch = Some(header.partition_leader_epoch);
-        while let Some(transaction) = aborted.next_if(|next| next.first_offset <= header.last_offset().0) {
-            aborting.insert(transaction.producer_id);
-        }
-        if header.is_control() {
-            if !aborting.is_empty() && is_abort(&batch)? {
-                aborting.remove(&header.producer_id.0);
-            }
-            continue;
-        }
-        if header.is_transactional() && aborting.contains(&header.producer_id.0) {
-            continue;
-        }
-        if header.records_count > 0 {
-            visible.batches.push(batch);
-        }
+        // Only the header of the batch behind it is beyond doubt.
+        let behind = batches.next().and_then(Result::ok).map(|batch| batch.header().base_offset);
+        return Err(Damage::new(from, header.as_ref(), behind, source));
     }
-    if visible.leader_epoch.is_none() && batches.is_truncated() {
+    if sieve.visible.leader_epoch.is_none() && batches.is_truncated() {
         // The first batch must come whole, however large it is (KIP-74).
-        RecordBatch::first(batches.remainder())?;
+        let first = RecordBatch::first(batches.remainder());
+        first.map_err(|source| Damage::new(from, None, None, source))?;
     }
-    Ok(visible)
+    Ok(sieve.visible)
+}
+
+impl Damage {
+    fn new(from: Offset, header: Option<&BatchHeader>, behind: Option<Offset>, source: RecordError) -> Self {
+        let offset = header.map_or(from, |header| header.base_offset);
+        let next_offset = behind.or(header.map(BatchHeader::next_offset)).unwrap_or(offset);
+        Self { offset, next_offset: next_offset.max(offset.max(from).plus(1)), source }
+    }
+}
+
+/// What has been seen so far.
+struct Sieve {
+    visible: Visible,
+    from: Offset,
+    /// Those that begin behind what has been seen, in order.
+    aborted: Peekable<vec::IntoIter<AbortedTransaction>>,
+    /// The producers whose transactions end with an abort.
+    aborting: HashSet<i64>,
+}
+
+impl Sieve {
+    /// Takes the next batch in; leaves everything as it was, if that is damaged.
+    fn take(&mut self, batch: RecordBatch) -> Result<(), RecordError> {
+        let header = *batch.header();
+        batch.verify()?;
+        if header.next_offset() <= self.from {
+            return Ok(());
+        }
+        let is_abort = header.is_control() && is_abort(&batch)?;
+        self.visible.next_offset = header.next_offset();
+        self.visible.leader_epoch = Some(header.partition_leader_epoch);
+        while let Some(transaction) = self.aborted.next_if(|next| next.first_offset <= header.last_offset().0)
+        {
+            self.aborting.insert(transaction.producer_id);
+        }
+        if is_abort {
+            self.aborting.remove(&header.producer_id.0);
+        }
+        let is_aborted = header.is_transactional() && self.aborting.contains(&header.producer_id.0);
+        if !header.is_control() && !is_aborted && header.records_count > 0 {
+            self.visible.batches.push(batch);
+        }
+        Ok(())
+    }
 }
 
 fn is_abort(batch: &RecordBatch) -> Result<bool, RecordError> {
@@ -175,15 +221,60 @@ mod tests {
             visible(bytes.slice(..bytes.len() - 1), Offset(0), Vec::new()).expect("the first is whole");
         assert_eq!((seen.batches.len(), seen.next_offset), (1, Offset(1)));
         let cut = bytes.slice(..bytes.len() / 2 - 1);
-        assert!(matches!(visible(cut, Offset(0), Vec::new()), Err(RecordError::Truncated { .. })));
+        let damage = visible(cut, Offset(0), Vec::new()).expect_err("the first is not whole");
+        assert!(matches!(damage.source, RecordError::Truncated { .. }), "{damage:?}");
+        assert_eq!((damage.offset, damage.next_offset), (Offset(0), Offset(1)));
+    }
+
+    /// The log with one bit flipped in the batch `at`, so many bytes from its start.
+    fn damaged(parts: &[Part], at: usize, position: usize) -> Bytes {
+        let whole = log(parts);
+        let before = Batches::new(whole.clone()).take(at).map(|batch| batch.expect("it is whole"));
+        let start: usize = before.map(|batch| batch.size_in_bytes()).sum();
+        let mut bytes = BytesMut::from(&whole[..]);
+        bytes[start + position] ^= 0x80;
+        bytes.freeze()
     }
 
     #[test]
-    fn a_flipped_bit_is_found() {
-        let mut bytes = BytesMut::from(&log(&[Data(-1, false, 1)])[..]);
-        let last = bytes.len() - 1;
-        bytes[last] ^= 1;
-        let found = visible(bytes.freeze(), Offset(0), Vec::new());
-        assert!(matches!(found, Err(RecordError::Checksum { .. })));
+    fn what_comes_before_damage_is_seen_and_the_damage_then() {
+        const LAST_OFFSET_DELTA: usize = 23;
+        let parts = [Data(-1, false, 3), Data(-1, false, 4), Data(-1, false, 5)];
+        let last = BatchHeader::SIZE + 2;
+        for (at, position, from, next) in [
+            (0, last, 0, 3),
+            (0, last, 1, 3),
+            (1, last, 3, 7),
+            (1, last, 5, 7),
+            // Where it claims to end is damaged, too: before its beginning.
+            (0, LAST_OFFSET_DELTA, 0, 3),
+            (1, LAST_OFFSET_DELTA, 3, 7),
+            (2, last, 7, 12),
+            (2, LAST_OFFSET_DELTA, 7, 8),
+        ] {
+            let start = [0, 3, 7][at];
+            let bytes = damaged(&parts, at, position);
+            if at > 0 {
+                let seen = visible(bytes.clone(), Offset(0), Vec::new()).expect("the first is whole");
+                assert_eq!((seen.batches.len(), seen.next_offset), (at, Offset(start)));
+            }
+            let base = Batches::new(bytes.clone()).take(at).map(|batch| batch.expect("a header"));
+            let rest = bytes.slice(base.map(|batch| batch.size_in_bytes()).sum::<usize>()..);
+            let damage = visible(rest, Offset(from), Vec::new()).expect_err("a bit is flipped");
+            assert!(matches!(damage.source, RecordError::Checksum { .. }), "{damage:?}");
+            assert_eq!((damage.offset, damage.next_offset), (Offset(start), Offset(next)), "{at} {position}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_marker_is_told_too() {
+        let parts = [Data(1, true, 1), Abort(1), Data(1, true, 1), Commit(1)];
+        let aborted = || vec![AbortedTransaction { producer_id: 1, first_offset: 0 }];
+        let bytes = damaged(&parts, 1, BatchHeader::SIZE + 2);
+        let seen = visible(bytes.clone(), Offset(0), aborted()).expect("the first is whole");
+        assert_eq!((seen.batches.len(), seen.next_offset), (0, Offset(1)));
+        let damage = visible(bytes.slice(log(&parts[..1]).len()..), Offset(1), aborted());
+        let damage = damage.expect_err("a bit is flipped");
+        assert_eq!((damage.offset, damage.next_offset), (Offset(1), Offset(2)));
     }
 }

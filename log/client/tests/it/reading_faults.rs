@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use thalweg_client::{Client, Consumer, ConsumerConfig, Error, OffsetReset, ProducerConfig, ProducerRecord};
+use thalweg_client::{
+    Client, Consumer, ConsumerConfig, Error, ErrorKind, FetchedBatches, OffsetReset, ProducerConfig,
+    ProducerRecord,
+};
 use thalweg_protocol::messages::ApiKey;
 use thalweg_protocol::{ErrorCode, Offset, TopicPartition};
 use tokio::time::Instant;
@@ -124,24 +127,84 @@ async fn the_next_fetch_is_on_its_way_before_the_last_is_processed() {
 }
 
 #[tokio::test]
-async fn damage_is_told_and_can_be_stepped_over() {
-    let (fake, mut reader) = reader(2, 2).await;
-    fake.damage(0);
+async fn damage_is_told_after_what_comes_before_it_and_can_be_stepped_over() {
+    let (fake, mut reader) = reader(2, 6).await;
+    fake.damage(0, 1);
     let partition = TopicPartition::new(TOPIC, 0);
-    let mut values = Vec::new();
-    let error = loop {
-        match reader.poll(PATIENCE).await {
-            Ok(polled) => values.extend(polled.batches),
-            Err(error) => break error,
+    let mut values = [Vec::new(), Vec::new()];
+    let mut damage = None;
+    let deadline = Instant::now() + PATIENCE;
+    while values[0].len() < 4 || values[1].len() < 6 {
+        assert!(Instant::now() < deadline, "only {values:?} came");
+        match reader.poll(Duration::from_millis(20)).await {
+            Ok(polled) => {
+                for batches in polled.batches {
+                    let at = batches.partition.partition as usize;
+                    values[at].extend(batches.into_records().map(|record| {
+                        let value = record.expect("what is damaged does not come").value.unwrap_or_default();
+                        String::from_utf8(value.to_vec()).expect("the test writes text")
+                    }));
+                }
+            }
+            Err(Error::DamagedBatch { partition: at, offset, next_offset, .. }) => {
+                assert_eq!((at, offset), (partition.clone(), Offset(2)));
+                assert_eq!(values[0], ["0", "1"], "what is whole comes first");
+                assert_eq!(damage.replace(next_offset), None, "it is told once");
+                reader.seek(&partition, next_offset).expect("it is assigned");
+            }
+            Err(error) => panic!("{error}"),
         }
-    };
-    assert!(matches!(&error, Error::DamagedBatch { partition: at, .. } if *at == partition), "{error}");
-    reader.seek(&partition, Offset(2)).expect("it is assigned");
-    if values.is_empty() {
-        assert_eq!(read(&mut reader, 2).await, ["0", "1"], "the other partition is whole");
     }
-    let polled = reader.poll(Duration::from_millis(20)).await.expect("the damage is behind");
-    assert!(polled.batches.iter().all(|batches| batches.partition != partition));
+    assert_eq!(damage, Some(Offset(4)));
+    assert_eq!(values[0], ["0", "1", "4", "5"]);
+    assert_eq!(values[1], ["0", "1", "2", "3", "4", "5"], "the other partition is whole");
+}
+
+#[tokio::test]
+async fn a_fetch_that_is_refused_as_a_whole_is_told_and_tried_again() {
+    for code in [ErrorCode::ClusterAuthorizationFailed, ErrorCode::InvalidRequest] {
+        let (fake, mut reader) = reader(1, 2).await;
+        fake.script(ApiKey::Fetch, [Fate::RefusedWhole(code); 3]);
+        let mut told = 0;
+        let deadline = Instant::now() + PATIENCE;
+        while told < 3 {
+            assert!(Instant::now() < deadline, "it is not told");
+            match reader.poll(PATIENCE).await {
+                Ok(polled) => assert!(polled.is_empty(), "{polled:?}"),
+                Err(error) => {
+                    assert_eq!((error.kind(), error.code()), (ErrorKind::GiveUp, Some(code)), "{error}");
+                    told += 1;
+                }
+            }
+        }
+        assert_eq!(read(&mut reader, 2).await, ["0", "1"], "the position has not moved");
+    }
+    let (fake, mut reader) = reader(1, 2).await;
+    let passing =
+        [ErrorCode::UnknownServerError, ErrorCode::FetchSessionIdNotFound, ErrorCode::KafkaStorageError];
+    fake.script(ApiKey::Fetch, passing.map(Fate::RefusedWhole));
+    assert_eq!(read(&mut reader, 2).await, ["0", "1"], "what passes is not told");
+}
+
+#[tokio::test]
+async fn a_broker_that_is_too_old_is_told_and_can_be_replaced() {
+    let (fake, mut reader) = reader(1, 2).await;
+    fake.clone().limit(ApiKey::Fetch, 1);
+    fake.script(ApiKey::Fetch, [Fate::Lost]);
+    for _ in 0..3 {
+        let error = reader.poll(PATIENCE).await.expect_err("there is no version in common");
+        assert!(matches!(error, Error::UnsupportedVersion { api: ApiKey::Fetch, .. }), "{error}");
+    }
+    fake.clone().limit(ApiKey::Fetch, ApiKey::Fetch.last_stable_version());
+    fake.break_connections();
+    let deadline = Instant::now() + PATIENCE;
+    let mut count = 0;
+    while count < 2 {
+        assert!(Instant::now() < deadline, "nothing is read");
+        if let Ok(polled) = reader.poll(Duration::from_millis(20)).await {
+            count += polled.batches.iter().map(FetchedBatches::records_count).sum::<usize>();
+        }
+    }
 }
 
 #[tokio::test]

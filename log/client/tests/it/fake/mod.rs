@@ -54,6 +54,8 @@ pub enum Fate {
     AnswerLost,
     /// It is refused, for each of its partitions.
     Refused(ErrorCode),
+    /// A fetch is refused as a whole.
+    RefusedWhole(ErrorCode),
     /// It is answered when [`Fake::release`] is called.
     Held,
 }
@@ -74,6 +76,8 @@ struct State {
     fates: HashMap<ApiKey, VecDeque<Fate>>,
     /// All requests so far, with their node and version.
     requests: Vec<(i32, i16, Request)>,
+    /// Counts how often all connections were broken.
+    connections_until: u32,
     held: Vec<(oneshot::Sender<Result<Response, ConnectionError>>, Response)>,
     /// How far the versions are limited, by API.
     max_versions: HashMap<ApiKey, i16>,
@@ -91,6 +95,7 @@ struct State {
 struct FakeConnection {
     fake: Fake,
     node: i32,
+    opened_after: u32,
     is_broken: Mutex<bool>,
 }
 
@@ -100,6 +105,7 @@ impl Fake {
             partitions: (0..partitions).map(|_| Partition::new()).collect(),
             fates: HashMap::new(),
             requests: Vec::new(),
+            connections_until: 0,
             held: Vec::new(),
             max_versions: HashMap::new(),
             transaction_version: 2,
@@ -201,22 +207,28 @@ impl Fake {
         values
     }
 
-    /// Damages the last batch of a partition.
-    pub fn damage(&self, partition: usize) {
+    /// Damages a batch of a partition.
+    pub fn damage(&self, partition: usize, batch: usize) {
         let mut state = self.state.lock();
-        let log = &mut state.partitions[partition].log;
-        let last = log.pop().expect("there is a batch");
-        let mut bytes = BytesMut::from(&last.bytes()[..]);
+        let batch = &mut state.partitions[partition].log[batch];
+        let mut bytes = BytesMut::from(&batch.bytes()[..]);
         let at = bytes.len() - 1;
         bytes[at] ^= 1;
-        log.push(RecordBatch::only(bytes.freeze()).expect("the header is whole"));
+        *batch = RecordBatch::only(bytes.freeze()).expect("the header is whole");
+    }
+
+    /// Breaks all connections that there are.
+    pub fn break_connections(&self) {
+        self.state.lock().connections_until += 1;
     }
 }
 
 impl Connect for Fake {
     fn connect(&self, host: &str, port: u16) -> ConnectFuture {
         let node = host.strip_prefix("node-").and_then(|node| node.parse().ok()).unwrap_or(1);
-        let connection = FakeConnection { fake: self.clone(), node, is_broken: Mutex::new(false) };
+        let opened_after = self.state.lock().connections_until;
+        let connection =
+            FakeConnection { fake: self.clone(), node, opened_after, is_broken: Mutex::new(false) };
         let address = format!("{host}:{port}");
         let fate = self.state.lock().next_fate(ApiKey::SaslHandshake);
         Box::pin(async move {
@@ -231,10 +243,10 @@ impl Connect for Fake {
 impl Connection for FakeConnection {
     fn send(&self, request: Request, version: i16) -> ResponseFuture {
         let closed = || ConnectionError::Closed { reason: "the script says so".to_owned() };
-        let mut is_broken = self.is_broken.lock();
-        if *is_broken {
+        if self.is_closed() {
             return Box::pin(async move { Err(closed()) });
         }
+        let mut is_broken = self.is_broken.lock();
         let mut state = self.fake.state.lock();
         let api = request.api_key();
         state.requests.push((self.node, version, request.clone()));
@@ -244,7 +256,11 @@ impl Connection for FakeConnection {
             return Box::pin(async move { Err(closed()) });
         }
         let refusal = if let Fate::Refused(code) = fate { Some(code) } else { None };
-        let response = state.answer(self.node, request, refusal);
+        let mut response = state.answer(self.node, request, refusal);
+        if let (Fate::RefusedWhole(code), Response::Fetch(fetched)) = (fate, &mut response) {
+            fetched.error_code = code.code();
+            fetched.responses.clear();
+        }
         match fate {
             Fate::AnswerLost => {
                 *is_broken = true;
@@ -264,7 +280,7 @@ impl Connection for FakeConnection {
     }
 
     fn is_closed(&self) -> bool {
-        *self.is_broken.lock()
+        *self.is_broken.lock() || self.fake.state.lock().connections_until > self.opened_after
     }
 }
 
