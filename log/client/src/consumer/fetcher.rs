@@ -20,7 +20,7 @@ use crate::by_leader::AnswersByPartition;
 use crate::cluster::Cluster;
 use crate::config::{ConsumerConfig, Isolation, OffsetReset};
 use crate::consumer::OffsetSpec;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{BrokerAddress, Metadata};
 use crate::node::{Node, typed};
 use crate::pool::Pool;
@@ -40,7 +40,7 @@ pub(super) struct Asked {
 /// Something that the fetcher waited for.
 pub(super) enum FetchEvent {
     Answered { node: NodeId, asked: Vec<Asked>, answer: Result<FetchResponse> },
-    Opened { node: NodeId, is_open: bool },
+    Opened { node: NodeId, opened: Result<()> },
 }
 
 /// Sends fetches, one at a time to each broker.
@@ -108,7 +108,7 @@ impl Fetcher {
                 None => {
                     let opening = self.pool.node(broker);
                     events.push(Box::pin(async move {
-                        FetchEvent::Opened { node: id, is_open: opening.await.is_ok() }
+                        FetchEvent::Opened { node: id, opened: opening.await.map(|_| ()) }
                     }));
                 }
             }
@@ -189,17 +189,16 @@ impl Fetcher {
     ) -> Vec<Error> {
         let now = Instant::now();
         match event {
-            FetchEvent::Opened { node, is_open } => {
+            FetchEvent::Opened { node, opened } => {
                 self.busy.remove(&node);
-                self.wants_metadata |= !is_open;
-                Vec::new()
+                self.wants_metadata |= opened.is_err();
+                opened.err().and_then(telling).into_iter().collect()
             }
             FetchEvent::Answered { node, asked, answer } => {
                 self.busy.remove(&node);
                 match answer.and_then(checked) {
                     Ok(response) => self.on_response(asked, response, partitions, now),
-                    Err(error @ Error::UnsupportedVersion { .. }) => vec![error],
-                    Err(_) => {
+                    Err(error) => {
                         self.wants_metadata = true;
                         for asked in asked {
                             if let Some(state) = current(partitions, &asked) {
@@ -207,7 +206,7 @@ impl Fetcher {
                                 self.hold(state, now);
                             }
                         }
-                        Vec::new()
+                        telling(error).into_iter().collect()
                     }
                 }
             }
@@ -345,6 +344,13 @@ impl Fetcher {
         };
         Known { log_start: Offset(answer.log_start_offset), high_watermark, last_stable_offset, end }
     }
+}
+
+/// The error, if the caller must hear of it: not if it is expected to pass. It is tried again in any case, for a broker
+/// can be replaced, and rights be granted.
+fn telling(error: Error) -> Option<Error> {
+    let passes = error.kind() == ErrorKind::Retry || error.code() == Some(ErrorCode::UnknownServerError);
+    (!passes).then_some(error)
 }
 
 /// The partition's state, if it is still the one that was asked for; it is asked for no longer.
