@@ -7,7 +7,7 @@ use thalweg_protocol::{Compression, Scratch, TopicPartition};
 
 use crate::consume::DECOMPRESSED_BYTES;
 use crate::exit::{Exit, failure};
-use crate::output::progress;
+use crate::output::{line, progress};
 use crate::produce::{AcksArg, codec, now_ms};
 use crate::target::{Target, TargetArgs};
 
@@ -77,15 +77,15 @@ impl Measured {
         Self { began: Instant::now(), cpu: cpu_time() }
     }
 
-    fn print(&self, what: &str, records: u64, bytes: u64) {
+    fn print(&self, what: &str, records: u64, bytes: u64) -> anyhow::Result<()> {
         let (wall, cpu) = (self.began.elapsed().as_secs_f64(), (cpu_time() - self.cpu).as_secs_f64());
-        println!(
+        line(format_args!(
             "{what} {records} records, {:.1} MB in {wall:.3} s: {:.0} records/s, {:.1} MB/s; {cpu:.3} CPU-s, {:.0} records/CPU-s",
             bytes as f64 / 1e6,
             records as f64 / wall,
             bytes as f64 / 1e6 / wall,
             records as f64 / cpu,
-        );
+        ))
     }
 }
 
@@ -121,8 +121,7 @@ async fn produce(
         }
         runtime.block_on(appender.flush())?;
         bar.finish_and_clear();
-        measured.print("produced", records, records * size as u64);
-        Ok(())
+        measured.print("produced", records, records * size as u64)
     })
     .await??;
     Ok(producer.close().await?)
@@ -161,7 +160,7 @@ async fn consume(target: &Target, topic: &str, records: u64) -> anyhow::Result<(
         }
     }
     bar.finish_and_clear();
-    measured.print("consumed", count, bytes);
+    measured.print("consumed", count, bytes)?;
     Ok(consumer.close().await?)
 }
 

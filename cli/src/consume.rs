@@ -9,6 +9,7 @@ use thalweg_protocol::{Offset, Scratch, TopicPartition};
 
 use crate::exit::{Exit, failure};
 use crate::offset_range::{OffsetRange, Place};
+use crate::output::written;
 use crate::produce::now_ms;
 use crate::target::{Target, TargetArgs};
 use crate::template::RecordFormat;
@@ -164,16 +165,18 @@ async fn print(
                 }
                 Ok::<(), thalweg_client::Error>(())
             })?;
-            if fetched.next_offset.0 >= until {
-                open.retain(|other| other != partition);
-                consumer.assign(open.iter().cloned())?;
-            }
         }
-        if let Err(error) = stdout.lock().write_all(&out).and_then(|()| stdout.lock().flush()) {
-            // Whoever reads has had enough, as `head` does.
-            return if error.kind() == std::io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error.into()) };
-        }
+        written(stdout.lock().write_all(&out).and_then(|()| stdout.lock().flush()))?;
         out.clear();
+        // The position tells, not the records: those before the end may be gone by now.
+        let before = open.len();
+        open.retain(|partition| {
+            let until = plan.until.get(partition).copied().unwrap_or(i64::MAX);
+            consumer.position(partition).is_none_or(|position| position.0 < until)
+        });
+        if open.len() < before {
+            consumer.assign(open.iter().cloned())?;
+        }
     }
     Ok(())
 }

@@ -6,6 +6,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
+    /// Whoever read the output has had enough, as `head` does.
+    Done = 0,
     /// Something failed that has no code of its own.
     Failed = 1,
     /// The command line, the SQL or the input is wrong.

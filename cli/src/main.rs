@@ -14,10 +14,12 @@ mod template;
 mod topic;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
+use crate::exit::Exit;
 use crate::output::Format;
 use crate::target::TargetArgs;
 
@@ -74,17 +76,23 @@ fn main() -> ExitCode {
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(run(arguments)),
+        Ok(runtime) => {
+            let result = runtime.block_on(run(arguments));
+            runtime.shutdown_timeout(PATIENCE);
+            result
+        }
         Err(error) => Err(error.into()),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(exit::of(&error) as u8)
-        }
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    let exit = exit::of(&error);
+    if exit != Exit::Done {
+        eprintln!("error: {error:#}");
     }
+    ExitCode::from(exit as u8)
 }
+
+/// How long threads that were told to end are waited for: one may still wait for its input.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A node tells what it does; the other commands speak through their output and errors.
 fn log_level(command: &Command) -> &'static str {

@@ -106,9 +106,12 @@ fn parse_place(text: &str) -> Option<Place> {
     }
 }
 
-/// Splits `T1:T2`, where a time may itself contain colons: the split is behind a time that ends in `Z`, or
-/// at the only colon when the first part is a number or relative.
+/// Splits `T1:T2`, where a time may itself contain colons: what is one time is not split; else the split is behind a
+/// time that ends in `Z`, or at the first colon behind a number, a date or a relative time.
 fn split_times(text: &str) -> (&str, Option<&str>) {
+    if parse_time(text, 0).is_some() {
+        return (text, None);
+    }
     for (at, _) in text.match_indices(':') {
         let (from, until) = (&text[..at], &text[at + 1..]);
         if parse_time(from, 0).is_some()
@@ -149,6 +152,9 @@ mod tests {
                 Some(time("2013-02-01")),
             ),
             ("@2013-01-01:end", time("2013-01-01"), Some(Place::End)),
+            ("@2013-01-01 10:00:00", time("2013-01-01T10:00:00Z"), None),
+            ("@2013-01-01T10:00", time("2013-01-01T10:00:00Z"), None),
+            ("@2013-01-01 10:00:2013-01-02", time("2013-01-01T10:00:00Z"), Some(time("2013-01-02"))),
         ];
         for (word, from, until) in cases {
             assert_eq!(

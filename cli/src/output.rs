@@ -1,9 +1,12 @@
 //! How results are printed, and where progress is shown.
 
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::exit::{Exit, failure};
 
 /// For people or for programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -13,6 +16,25 @@ pub enum Format {
     Text,
     /// One JSON object a line
     Json,
+}
+
+/// Prints a line on standard output.
+///
+/// # Errors
+/// As [`written`].
+pub fn line(text: impl Display) -> anyhow::Result<()> {
+    written(writeln!(io::stdout().lock(), "{text}"))
+}
+
+/// What became of a write to standard output. When nobody reads it any more the command has done what it could.
+///
+/// # Errors
+/// When it was not written; [`Exit::Done`] when nobody reads.
+pub fn written(result: io::Result<()>) -> anyhow::Result<()> {
+    result.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => failure(Exit::Done, "nobody reads the output"),
+        _ => anyhow::Error::new(error).context("cannot write to standard output"),
+    })
 }
 
 /// A bar on standard error that counts records; nothing where that is not a terminal. `total` is not always known.

@@ -1,16 +1,17 @@
 //! `thalweg produce`: records from a file or from standard input into a topic.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
-use thalweg_client::{Acks, ProducerConfig};
+use thalweg_client::{Acks, Appender, ProducerConfig, TopicSlot};
 use thalweg_connectors::files::{Columns, Input, InputFormat, InputRecord, open};
 use thalweg_protocol::Compression;
 
 use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure};
-use crate::output::progress;
+use crate::output::progress as show_progress;
 use crate::target::{Target, TargetArgs};
 
 /// What to produce, and how.
@@ -107,7 +108,7 @@ pub async fn run(args: ProduceArgs, target: &TargetArgs) -> anyhow::Result<()> {
     })
     .await?
     .map_err(with_advice)?;
-    let target = target.open().await?;
+    let target = if args.create { target.open_or_create().await? } else { target.open().await? };
     let result = produce(&args, &target, input).await;
     result.and(target.close().await)
 }
@@ -150,44 +151,96 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
     let producer = target.client().producer(config)?;
     let mut appender = producer.appender();
     let topic = appender.topic(&args.topic).await?;
-    let runtime = tokio::runtime::Handle::current();
-    let partition = args.partition;
+    let progress = Arc::new(Progress::default());
+    let (partition, shared) = (args.partition, Arc::clone(&progress));
     // Reading blocks and appending may: both belong on a thread of their own.
-    let (count, read) = tokio::task::spawn_blocking(move || {
-        let bar = progress(None);
-        let mut record = InputRecord::default();
-        let mut count = 0_u64;
-        let mut read = || -> anyhow::Result<()> {
-            while input.next(&mut record)? {
-                let (key, value) = (record.key.as_deref(), Some(record.value.as_slice()));
-                let to = partition.unwrap_or_else(|| appender.partition_for(topic, key, value));
-                appender.append_blocking(
-                    topic,
-                    to,
-                    record.timestamp.unwrap_or_else(now_ms),
-                    key,
-                    value,
-                    &[],
-                )?;
-                count += 1;
-                if count.is_multiple_of(1024) {
-                    bar.set_position(count);
-                    appender.linger();
-                }
+    let mut appending =
+        tokio::task::spawn_blocking(move || append_all(&mut input, &mut appender, topic, partition, &shared));
+    let appended = tokio::select! {
+        appended = &mut appending => appended?,
+        _ = tokio::signal::ctrl_c() => {
+            progress.is_interrupted.store(true, Ordering::Relaxed);
+            // The thread ends with the next record; if it waits for input, it has handed everything over.
+            match tokio::time::timeout(AFTER_INTERRUPT, appending).await {
+                Ok(appended) => appended?,
+                Err(_) => Err(interrupted()),
             }
+        }
+    };
+    // What was read before an error is written all the same.
+    let written = producer.close().await;
+    let count = progress.appended.load(Ordering::Relaxed);
+    match (appended, written) {
+        (Ok(()), Ok(())) => {
+            eprintln!("produced {count} records to {}", args.topic);
             Ok(())
-        };
-        // What was read before an error is written all the same.
-        let result = read();
-        let flushed = runtime.block_on(appender.flush()).context("not all records could be written");
-        bar.finish_and_clear();
-        (count, result.and(flushed))
-    })
-    .await?;
-    producer.close().await?;
-    read.with_context(|| format!("stopped after {count} records, which are written"))?;
-    eprintln!("produced {count} records to {}", args.topic);
-    Ok(())
+        }
+        (Err(error), Ok(())) => {
+            Err(error.context(format!("stopped after {count} records, which are written")))
+        }
+        (appended, Err(error)) => {
+            if let Err(also) = appended {
+                eprintln!("error: {also:#}");
+            }
+            Err(anyhow::Error::new(error)
+                .context(format!("{count} records were read, and not all of them could be written")))
+        }
+    }
+}
+
+/// What the appending thread and the one that waits for it share.
+#[derive(Default)]
+struct Progress {
+    appended: AtomicU64,
+    is_interrupted: AtomicBool,
+}
+
+/// How long an interrupted thread gets to come to the end of its record.
+const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
+
+fn interrupted() -> anyhow::Error {
+    failure(Exit::Failed, "interrupted")
+}
+
+/// Appends record after record. When it returns everything is handed over to the producer.
+fn append_all(
+    input: &mut Input,
+    appender: &mut Appender,
+    topic: TopicSlot,
+    partition: Option<i32>,
+    progress: &Progress,
+) -> anyhow::Result<()> {
+    let bar = show_progress(None);
+    let mut record = InputRecord::default();
+    let mut count = 0_u64;
+    let mut append = || -> anyhow::Result<()> {
+        loop {
+            if input.may_wait() {
+                // Whoever writes to us line by line wants them written line by line.
+                appender.hand_over();
+            }
+            if !input.next(&mut record)? {
+                return Ok(());
+            }
+            let (key, value) = (record.key.as_deref(), Some(record.value.as_slice()));
+            let to = partition.unwrap_or_else(|| appender.partition_for(topic, key, value));
+            let timestamp = record.timestamp.unwrap_or_else(now_ms);
+            appender.append_blocking(topic, to, timestamp, key, value, &[])?;
+            count += 1;
+            progress.appended.store(count, Ordering::Relaxed);
+            if count.is_multiple_of(1024) {
+                bar.set_position(count);
+                appender.linger();
+            }
+            if progress.is_interrupted.load(Ordering::Relaxed) {
+                return Err(interrupted());
+            }
+        }
+    };
+    let result = append();
+    appender.hand_over();
+    bar.finish_and_clear();
+    result
 }
 
 /// Wall-clock time in ms since 1970.

@@ -9,6 +9,7 @@ use thalweg_sql::output::{Format, print};
 use thalweg_sql::{Error, Session};
 
 use crate::exit::{Exit, failure};
+use crate::output::written;
 use crate::target::{Target, TargetArgs};
 
 /// What to run.
@@ -45,7 +46,11 @@ pub async fn run(args: SqlArgs, target: &TargetArgs) -> anyhow::Result<()> {
         }
     };
     let target = target.open().await?;
-    let result = statements(&target, &text, args.format).await;
+    let result = tokio::select! {
+        result = statements(&target, &text, args.format) => result,
+        // Dropping a statement takes back the files it was writing.
+        _ = tokio::signal::ctrl_c() => Err(failure(Exit::Failed, "interrupted")),
+    };
     result.and(target.close().await)
 }
 
@@ -55,8 +60,7 @@ async fn statements(target: &Target, text: &str, format: Format) -> anyhow::Resu
         let began = Instant::now();
         let outcome = session.run(statement).await?;
         let summary = match print(outcome, format, &mut stdout(), began).await {
-            // Whoever reads has had enough, as `head` does.
-            Err(Error::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(()),
+            Err(Error::Output(error)) => return written(Err(error)),
             summary => summary?,
         };
         for notice in &summary.notices {

@@ -24,6 +24,13 @@ pub struct TargetArgs {
     pub data: Option<PathBuf>,
 }
 
+/// What a directory without a log in it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    IsAnError,
+    IsMade,
+}
+
 /// An open log.
 pub struct Target {
     client: Client,
@@ -35,8 +42,20 @@ impl TargetArgs {
     /// Connects to the log, opening it in this process where nobody holds it.
     ///
     /// # Errors
-    /// When nobody answers, or the directory cannot be opened.
+    /// When nobody answers, or the directory holds no log or cannot be opened.
     pub async fn open(&self) -> anyhow::Result<Target> {
+        self.open_as(Missing::IsAnError).await
+    }
+
+    /// As [`TargetArgs::open`], and begins a log where the directory holds none.
+    ///
+    /// # Errors
+    /// When nobody answers, or the directory cannot be opened.
+    pub async fn open_or_create(&self) -> anyhow::Result<Target> {
+        self.open_as(Missing::IsMade).await
+    }
+
+    async fn open_as(&self, missing: Missing) -> anyhow::Result<Target> {
         if let Some(bootstrap) = &self.bootstrap {
             return Ok(Target { client: connect(bootstrap).await?, broker: None });
         }
@@ -67,6 +86,16 @@ impl TargetArgs {
                 ));
             };
             return Ok(Target { client: connect(&address).await?, broker: None });
+        }
+        if missing == Missing::IsAnError && !DataDirectory::is_one(&data) {
+            return Err(failure(
+                Exit::NotFound,
+                format!(
+                    "there is no log in {0}. Is the path right? `thalweg serve --data {0}` or \
+                     `thalweg topic create NAME --data {0}` begins one",
+                    data.display()
+                ),
+            ));
         }
         let broker = Broker::embedded(&data).await.map_err(|error| crate::serve::explain(error, &data))?;
         let client =

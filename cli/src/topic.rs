@@ -7,7 +7,7 @@ use thalweg_client::{Isolation, NewTopic, OffsetSpec, TopicMetadata};
 use thalweg_protocol::TopicPartition;
 
 use crate::exit::{Exit, failure};
-use crate::output::Format;
+use crate::output::{Format, line};
 use crate::target::{Target, TargetArgs};
 
 /// What to do with topics.
@@ -61,7 +61,10 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 /// Runs one of the commands.
 pub async fn run(command: TopicCommand, target: &TargetArgs, format: Format) -> anyhow::Result<()> {
-    let target = target.open().await?;
+    let target = match &command {
+        TopicCommand::Create { .. } => target.open_or_create().await?,
+        _ => target.open().await?,
+    };
     let result = match command {
         TopicCommand::Create { names, partitions, replication_factor, config, if_not_exists } => {
             let wanted = names.iter().map(|name| NewTopic {
@@ -90,22 +93,21 @@ async fn create(
     for (name, result) in names.iter().zip(target.client().admin().create_topics(wanted).await?) {
         match result {
             Ok(created) if format == Format::Json => {
-                println!(
-                    "{}",
-                    serde_json::json!({"topic": &*created.name, "id": created.id.to_string(), "partitions": created.partitions})
-                );
+                line(
+                    serde_json::json!({"topic": &*created.name, "id": created.id.to_string(), "partitions": created.partitions}),
+                )?;
             }
             Ok(created) => match created.partitions {
-                Some(partitions) => println!(
+                Some(partitions) => line(format_args!(
                     "created {name} with {partitions} partition{}",
                     if partitions == 1 { "" } else { "s" }
-                ),
-                None => println!("created {name}"),
+                ))?,
+                None => line(format_args!("created {name}"))?,
             },
             Err(error)
                 if if_not_exists && error.code() == Some(thalweg_protocol::ErrorCode::TopicAlreadyExists) =>
             {
-                println!("{name} is there already");
+                line(format_args!("{name} is there already"))?;
             }
             Err(error) => {
                 let error = anyhow::Error::new(error).context(format!("cannot create topic `{name}`"));
@@ -124,10 +126,9 @@ async fn list(target: &Target, internal: bool, format: Format) -> anyhow::Result
     let shown = topics.iter().filter(|topic| internal || !topic.is_internal);
     if format == Format::Json {
         for topic in shown {
-            println!(
-                "{}",
-                serde_json::json!({"topic": &*topic.name, "id": topic.id.to_string(), "partitions": topic.partitions.len(), "internal": topic.is_internal})
-            );
+            line(
+                serde_json::json!({"topic": &*topic.name, "id": topic.id.to_string(), "partitions": topic.partitions.len(), "internal": topic.is_internal}),
+            )?;
         }
         return Ok(());
     }
@@ -137,8 +138,7 @@ async fn list(target: &Target, internal: bool, format: Format) -> anyhow::Result
         let replicas = topic.partitions.first().map_or(0, |partition| partition.replicas.len());
         table.add_row([topic.name.to_string(), topic.partitions.len().to_string(), replicas.to_string()]);
     }
-    println!("{table}");
-    Ok(())
+    line(table)
 }
 
 async fn describe(target: &Target, names: &[String], format: Format) -> anyhow::Result<()> {
@@ -146,9 +146,9 @@ async fn describe(target: &Target, names: &[String], format: Format) -> anyhow::
         let topic = target.topic(name).await?;
         let offsets = Ends::of(target, &topic).await?;
         if format == Format::Json {
-            println!("{}", describe_json(&topic, &offsets));
+            line(describe_json(&topic, &offsets))?;
         } else {
-            describe_table(&topic, &offsets);
+            describe_table(&topic, &offsets)?;
         }
     }
     Ok(())
@@ -213,8 +213,8 @@ fn describe_json(topic: &TopicMetadata, ends: &Ends) -> serde_json::Value {
     serde_json::json!({"topic": &*topic.name, "id": topic.id.to_string(), "internal": topic.is_internal, "partitions": partitions})
 }
 
-fn describe_table(topic: &TopicMetadata, ends: &Ends) {
-    println!("{} · id {} · {} partitions", topic.name, topic.id, topic.partitions.len());
+fn describe_table(topic: &TopicMetadata, ends: &Ends) -> anyhow::Result<()> {
+    line(format_args!("{} · id {} · {} partitions", topic.name, topic.id, topic.partitions.len()))?;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header([
         "PARTITION",
@@ -248,7 +248,7 @@ fn describe_table(topic: &TopicMetadata, ends: &Ends) {
             number(*end),
         ]);
     }
-    println!("{table}");
+    line(table)
 }
 
 async fn delete(target: &Target, names: &[String], yes: bool) -> anyhow::Result<()> {
@@ -256,12 +256,11 @@ async fn delete(target: &Target, names: &[String], yes: bool) -> anyhow::Result<
         target.partitions_of(name).await?;
     }
     if !yes && !confirmed(names)? {
-        println!("nothing was deleted");
-        return Ok(());
+        return line("nothing was deleted");
     }
     for name in names {
         target.client().admin().delete_topic(name).await?;
-        println!("deleted {name}");
+        line(format_args!("deleted {name}"))?;
     }
     Ok(())
 }

@@ -15,6 +15,11 @@ pub fn parse_time(text: &str, now_ms: i64) -> Option<i64> {
         };
         return now_ms.checked_sub(count.checked_mul(unit)?);
     }
+    parse_timestamp(text)
+}
+
+/// A time as ms since 1970 that depends on nothing else: RFC 3339, a date, or ms as a number.
+pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
     if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()) {
         return text.parse().ok();
     }
@@ -63,7 +68,11 @@ fn parse_rfc3339(text: &str) -> Option<i64> {
     let zone = match &text.get(at..)? {
         z if z.is_empty() || *z == "Z" || *z == "z" => 0,
         _ if text.len() == at + 6 && is(at, b"+-") && is(at + 3, b":") => {
-            let minutes = number(at + 1, at + 3)? * 60 + number(at + 4, at + 6)?;
+            let (hours, minutes) = (number(at + 1, at + 3)?, number(at + 4, at + 6)?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let minutes = hours * 60 + minutes;
             if is(at, b"-") { -minutes } else { minutes }
         }
         _ => return None,
@@ -107,6 +116,11 @@ mod tests {
         ];
         for (text, ms) in cases {
             assert_eq!(parse_time(text, NOW), Some(ms), "{text}");
+            assert_eq!(parse_timestamp(text), Some(ms), "{text}");
+        }
+        assert_eq!(parse_time("-5m", NOW), Some(NOW - 300_000));
+        for text in ["-5m", "2013-01-01T12:00:00+02:60", "2013-01-01T12:00:00+24:00", "2013-01-01T12"] {
+            assert_eq!(parse_timestamp(text), None, "{text}");
         }
     }
 }

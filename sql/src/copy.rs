@@ -1,7 +1,7 @@
 //! `COPY … TO 'directory' (FORMAT parquet)`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
 use thalweg_connectors::parquet::{ParquetDirectory, WrittenFile};
@@ -20,9 +20,10 @@ enum Message {
     Finish,
 }
 
-/// Writes the rows of a query into `directory`, which must be empty or not there.
+/// Writes the rows of a query into `directory`, which must be empty or not there. A copy that fails, or is dropped,
+/// leaves no file.
 pub(crate) async fn copy(mut rows: Rows, directory: &Path, rows_per_file: u64) -> Result<Written> {
-    let was_there = is_there_and_empty(directory)?;
+    check_empty(directory)?;
     let schema = rows.schema().clone();
     let (sender, mut receiver) = mpsc::channel(WAITING_BATCHES);
     let target = directory.to_path_buf();
@@ -50,7 +51,6 @@ pub(crate) async fn copy(mut rows: Rows, directory: &Path, rows_per_file: u64) -
             notices: rows.notices(),
         }),
         (read, written) => {
-            take_back(directory, was_there);
             written.and(read)?;
             unreachable!("the writer ends without an error only after the last row, or when reading failed")
         }
@@ -69,29 +69,14 @@ async fn send(rows: &mut Rows, sender: mpsc::Sender<Message>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the directory exists; an error if something is in it.
-fn is_there_and_empty(directory: &Path) -> Result<bool> {
-    let failed = |source| Error::File { path: directory.to_path_buf(), source };
+/// An error if something is in the directory.
+fn check_empty(directory: &Path) -> Result<()> {
     match fs::read_dir(directory) {
         Ok(mut entries) => match entries.next() {
-            None => Ok(true),
+            None => Ok(()),
             Some(_) => Err(Error::NotEmpty { directory: directory.to_path_buf() }),
         },
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(failed(error)),
-    }
-}
-
-/// Removes the files of a copy that did not come to its end: a part of the rows must not look like all of them.
-/// The directory was empty before. What cannot be removed is not worth hiding the first error for.
-fn take_back(directory: &Path, was_there: bool) {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let files = entries.map(|entry| entry.path());
-    let is_parquet = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "parquet");
-    for file in files.filter(is_parquet) {
-        let _ = fs::remove_file(file);
-    }
-    if !was_there {
-        let _ = fs::remove_dir(directory);
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(Error::File { path: directory.to_path_buf(), source }),
     }
 }

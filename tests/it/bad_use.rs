@@ -51,6 +51,7 @@ fn text(path: &Path) -> &str {
 fn wrong_arguments_say_what_would_be_right() -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let data = text(directory.path());
+    run(Command::new(binary("thalweg")?).args(["--data", data, "topic", "create", "t"]))?;
     check(&["serve", "--lissten", "x"], 2, &["--lissten", "--listen"])?;
     check(&["consum", "t"], 2, &["consum", "consume"])?;
     check(
@@ -68,8 +69,8 @@ fn wrong_arguments_say_what_would_be_right() -> anyhow::Result<()> {
     check(&["--data", data, "produce", "t", "--file", "/no/such/file"], 3, &["/no/such/file"])?;
     check(&["--data", data, "produce", "t", "-z", "brotli"], 2, &["there is no codec `brotli`"])?;
     check(&["--data", data, "topic", "create", "a/b"], 2, &["a/b"])?;
-    check(&["--data", data, "topic", "create", "t", "-c", "retention.msx=1"], 2, &["retention.msx"])?;
-    check(&["--data", data, "topic", "create", "t", "-p", "0"], 2, &["t"])?;
+    check(&["--data", data, "topic", "create", "u", "-c", "retention.msx=1"], 2, &["retention.msx"])?;
+    check(&["--data", data, "topic", "create", "u", "-p", "0"], 2, &["u"])?;
     check(&["serve", "--data", data, "--listen", "nonsense"], 2, &["nonsense", "host:port"])
 }
 
@@ -102,6 +103,34 @@ fn what_does_not_exist_is_offered_by_a_similar_name() -> anyhow::Result<()> {
     check(&["--data", data, "topic", "delete", "flights"], 2, &["--yes"])?;
     let listed = thalweg(&["--data", data, "topic", "list"])?;
     ensure!(String::from_utf8(listed.stdout)?.contains("flights"), "nothing was deleted");
+    Ok(())
+}
+
+#[test]
+fn a_mistyped_directory_is_not_made() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let typo = directory.path().join("typo");
+    for command in [&["topic", "list"][..], &["consume", "t"], &["produce", "t"], &["sql", "-c", "SELECT 1"]]
+    {
+        check(&[&["--data", text(&typo)], command].concat(), 3, &["there is no log in", "typo", "serve"])?;
+        ensure!(!typo.exists(), "{command:?} made it");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_reader_that_has_had_enough_ends_the_writer_quietly() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let data = text(directory.path());
+    run(Command::new(binary("thalweg")?).args(["--data", data, "topic", "create", "t"]))?;
+    for command in [&["topic", "list"][..], &["topic", "describe", "t"], &["sql", "-c", "SELECT 1"]] {
+        let (reader, writer) = std::io::pipe()?;
+        drop(reader);
+        let output =
+            Command::new(binary("thalweg")?).args(["--data", data]).args(command).stdout(writer).output()?;
+        let said = String::from_utf8(output.stderr)?;
+        ensure!(output.status.success() && !said.contains("panicked"), "{command:?}: {said}");
+    }
     Ok(())
 }
 

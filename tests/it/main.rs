@@ -2,6 +2,7 @@
 
 mod bad_use;
 mod demonstration;
+mod interactive;
 mod killed;
 mod lateness;
 mod round_trip;

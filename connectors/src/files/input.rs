@@ -1,14 +1,12 @@
-//! What `produce` reads: lines of text, JSON objects or CSV rows, from a file or from standard input, plain,
-//! gzip or Zstandard; each becomes a record's key, timestamp and value.
+//! What `produce` reads: lines of text, JSON objects or CSV rows; each becomes a record's key, timestamp and value.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::io::{BufRead, Read};
 
 use super::csv_table::CsvTable;
+use super::source::Source;
 use crate::error::Error;
-use crate::timestamp::parse_time;
+use crate::timestamp::parse_timestamp;
 
 /// How the input is cut into records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,51 +41,16 @@ pub struct InputRecord {
     pub value: Vec<u8>,
 }
 
-/// Opens `path`, or standard input when there is none, and undoes gzip or Zstandard by the first bytes.
-///
-/// # Errors
-/// When the file cannot be opened or read.
-pub fn open(path: Option<&Path>) -> Result<Box<dyn BufRead + Send>, Error> {
-    let raw: Box<dyn Read + Send> = match path {
-        Some(path) => Box::new(File::open(path).map_err(Error::file("open", path))?),
-        None => Box::new(io::stdin()),
-    };
-    let mut raw = BufReader::with_capacity(BUFFER_BYTES, raw);
-    let head = raw.fill_buf()?;
-    let decoded: Box<dyn Read + Send> = if head.starts_with(&GZIP_MAGIC) {
-        Box::new(flate2::bufread::MultiGzDecoder::new(raw))
-    } else if head.starts_with(&ZSTD_MAGIC) {
-        let mut decoder = zstd::stream::read::Decoder::with_buffer(raw)?;
-        decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-        Box::new(decoder)
-    } else {
-        return Ok(Box::new(raw));
-    };
-    Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoded)))
-}
-
-const BUFFER_BYTES: usize = 1 << 16;
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// Files made with `zstd --long` need up to this window: 2 GiB of address space, touched only as far as used.
-const ZSTD_WINDOW_LOG_MAX: u32 = 31;
+/// The longest line that is read. No broker takes a record nearly as large; a file without line feeds should not be
+/// read into memory as a whole to find that out.
+const LONGEST_LINE: u64 = 64 << 20;
 
 /// Cuts the input into records.
 pub struct Input(Cut);
 
 enum Cut {
-    Lines {
-        reader: Box<dyn BufRead + Send>,
-        format: InputFormat,
-        key_delimiter: Option<String>,
-        columns: Columns,
-        line: u64,
-    },
-    Rows {
-        rows: Box<csv::Reader<Box<dyn BufRead + Send>>>,
-        table: CsvTable,
-        row: csv::StringRecord,
-    },
+    Lines { reader: Source, format: InputFormat, key_delimiter: Option<String>, columns: Columns, line: u64 },
+    Rows { rows: Box<csv::Reader<Source>>, table: CsvTable, row: csv::StringRecord },
 }
 
 impl Input {
@@ -96,7 +59,7 @@ impl Input {
     /// # Errors
     /// When the options don't go with the format, or a column is not in the header row.
     pub fn new(
-        reader: Box<dyn BufRead + Send>,
+        reader: Source,
         format: InputFormat,
         key_delimiter: Option<String>,
         columns: Columns,
@@ -132,6 +95,14 @@ impl Input {
         Ok(Self(Cut::Rows { rows: Box::new(rows), table, row: csv::StringRecord::new() }))
     }
 
+    /// Whether [`next`](Self::next) may wait for somebody who writes standard input.
+    pub fn may_wait(&self) -> bool {
+        match &self.0 {
+            Cut::Lines { reader, .. } => reader.may_wait(),
+            Cut::Rows { rows, .. } => rows.get_ref().may_wait(),
+        }
+    }
+
     /// Reads the next record into `record`; false at the end of the input.
     ///
     /// # Errors
@@ -142,12 +113,15 @@ impl Input {
                 record.value.clear();
                 record.key = None;
                 record.timestamp = None;
-                if reader.read_until(b'\n', &mut record.value)? == 0 {
+                if reader.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut record.value)? == 0 {
                     return Ok(false);
                 }
                 *line += 1;
                 if record.value.last() == Some(&b'\n') {
                     record.value.pop();
+                } else if record.value.len() as u64 > LONGEST_LINE {
+                    let reason = format!("it is longer than {} MiB", LONGEST_LINE >> 20);
+                    return Err(Error::Line { line: *line, reason });
                 }
                 if let Some(delimiter) = key_delimiter {
                     split_key(record, delimiter.as_bytes());
@@ -207,7 +181,7 @@ fn json_columns(record: &mut InputRecord, columns: &Columns, line: u64) -> Resul
 }
 
 pub(super) fn timestamp(column: &str, text: &str, line: u64) -> Result<i64, Error> {
-    parse_time(text, 0).ok_or_else(|| Error::Line {
+    parse_timestamp(text).ok_or_else(|| Error::Line {
         line,
         reason: format!("column `{column}` has `{text}`, which is neither RFC 3339 nor ms since 1970"),
     })
@@ -221,7 +195,7 @@ mod tests {
     type Parts = (Option<String>, Option<i64>, String);
 
     fn read(text: &'static [u8], format: InputFormat, columns: Columns) -> Result<Vec<Parts>, Error> {
-        let mut input = Input::new(Box::new(text), format, None, columns)?;
+        let mut input = Input::new(Source::new(text)?, format, None, columns)?;
         let mut record = InputRecord::default();
         let mut all = Vec::new();
         while input.next(&mut record)? {
@@ -267,5 +241,16 @@ mod tests {
         let error = read(b"{\"a\":1}\n[]\n", InputFormat::Json, key("a")).expect_err("not an object");
         assert!(error.to_string().starts_with("line 2 of the input: this is not a JSON object"), "{error}");
         assert!(read(b"x", InputFormat::Text, key("a")).is_err());
+        let at = Columns { timestamp: Some("at".into()), ..Columns::default() };
+        let error = read(b"at\n-5m\n", InputFormat::Csv, at).expect_err("relative to what?");
+        assert!(error.to_string().contains("`-5m`, which is neither"), "{error}");
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_read_for_ever() {
+        let endless = Source::new(std::io::repeat(b'x')).expect("readable");
+        let mut input = Input::new(endless, InputFormat::Text, None, Columns::default()).expect("text");
+        let error = input.next(&mut InputRecord::default()).expect_err("too long");
+        assert_eq!(error.to_string(), "line 1 of the input: it is longer than 64 MiB");
     }
 }

@@ -2,5 +2,7 @@
 
 mod csv_table;
 mod input;
+mod source;
 
-pub use input::{Columns, Input, InputFormat, InputRecord, open};
+pub use input::{Columns, Input, InputFormat, InputRecord};
+pub use source::{Source, open};

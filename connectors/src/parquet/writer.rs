@@ -1,5 +1,6 @@
 //! Writes a directory of Parquet files: each is written under a temporary name, synced, renamed, and the
-//! directory synced, so that a reader never sees half a file and a power cut takes none back.
+//! directory synced, so that a reader never sees half a file and a power cut takes none back. A directory that is
+//! given up leaves nothing: some of the rows must not look like all of them.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,9 +25,12 @@ pub struct WrittenFile {
     pub bytes: u64,
 }
 
-/// A directory that takes Arrow batches and holds Parquet files.
+/// A directory that takes Arrow batches and holds Parquet files. Dropped before it is finished, it removes what it
+/// has written.
 pub struct ParquetDirectory {
     directory: PathBuf,
+    /// Whether the directory itself is to go when this is given up.
+    was_made: bool,
     schema: SchemaRef,
     most_rows: u64,
     open: Option<OpenFile>,
@@ -50,6 +54,7 @@ impl ParquetDirectory {
     /// # Errors
     /// When the directory cannot be made, or holds Parquet files already: two results would be read as one.
     pub fn create(directory: &Path, schema: SchemaRef, most_rows: u64) -> Result<Self, Error> {
+        let was_made = !directory.is_dir();
         fs::create_dir_all(directory).map_err(Error::file("create", directory))?;
         for entry in fs::read_dir(directory).map_err(Error::file("read", directory))? {
             let path = entry.map_err(Error::file("read", directory))?.path();
@@ -63,6 +68,7 @@ impl ParquetDirectory {
         }
         Ok(Self {
             directory: directory.to_path_buf(),
+            was_made,
             schema,
             most_rows: most_rows.max(1),
             open: None,
@@ -73,7 +79,7 @@ impl ParquetDirectory {
     /// Appends the rows of `batch`.
     ///
     /// # Errors
-    /// When the disk or the Parquet writer refuses; nothing unfinished is left under its final name.
+    /// When the disk or the Parquet writer refuses: then nothing but dropping makes sense.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let mut from = 0;
         while from < batch.num_rows() {
@@ -109,6 +115,7 @@ impl ParquetDirectory {
             self.open = Some(OpenFile::create(&self.directory, 0, &self.schema)?);
         }
         self.roll()?;
+        self.was_made = false;
         Ok(std::mem::take(&mut self.written))
     }
 
@@ -121,10 +128,15 @@ impl ParquetDirectory {
 }
 
 impl Drop for ParquetDirectory {
+    /// What cannot be removed is not worth hiding the first error for.
     fn drop(&mut self) {
-        if let Some(open) = self.open.take() {
-            // The writer was given up: its file has no footer and is of no use.
-            let _ = fs::remove_file(&open.temporary);
+        let unfinished = self.open.take().map(|open| open.temporary);
+        for path in self.written.drain(..).map(|file| file.path).chain(unfinished) {
+            let _ = fs::remove_file(&path);
+        }
+        if self.was_made {
+            // Only an empty one goes.
+            let _ = fs::remove_dir(&self.directory);
         }
     }
 }
@@ -133,6 +145,12 @@ impl OpenFile {
     fn create(directory: &Path, number: usize, schema: &SchemaRef) -> Result<Self, Error> {
         let target = directory.join(format!("part-{number:05}.parquet"));
         let temporary = directory.join(format!(".part-{number:05}.parquet.tmp"));
+        Self::begin(target, temporary.clone(), schema).inspect_err(|_| {
+            let _ = fs::remove_file(&temporary);
+        })
+    }
+
+    fn begin(target: PathBuf, temporary: PathBuf, schema: &SchemaRef) -> Result<Self, Error> {
         let file = File::create(&temporary).map_err(Error::file("create", &temporary))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -143,7 +161,16 @@ impl OpenFile {
         Ok(Self { writer, temporary, target, rows: 0 })
     }
 
+    /// Makes it a file that is whole, or none.
     fn complete(self, directory: &Path) -> Result<WrittenFile, Error> {
+        let temporary = self.temporary.clone();
+        self.close(directory).inspect_err(|_| {
+            // The first error is the one to tell. After the rename there is nothing of this name.
+            let _ = fs::remove_file(&temporary);
+        })
+    }
+
+    fn close(self, directory: &Path) -> Result<WrittenFile, Error> {
         let file = self.writer.into_inner().map_err(parquet_error(&self.temporary))?;
         file.sync_all().map_err(Error::file("sync", &self.temporary))?;
         let bytes = file.metadata().map_err(Error::file("read", &self.temporary))?.len();
@@ -201,16 +228,36 @@ mod tests {
     }
 
     #[test]
-    fn an_abandoned_file_leaves_nothing_and_an_empty_result_one_file() {
+    fn what_is_given_up_leaves_nothing_and_an_empty_result_one_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let mut sink =
             ParquetDirectory::create(directory.path(), batch(0, 0).schema(), 100).expect("created");
         sink.write(&batch(0, 3)).expect("written");
         drop(sink);
         assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 0);
+        let made = directory.path().join("made");
+        let mut sink = ParquetDirectory::create(&made, batch(0, 0).schema(), 4).expect("created");
+        sink.write(&batch(0, 9)).expect("written");
+        assert!(made.join("part-00001.parquet").is_file(), "two files are complete");
+        drop(sink);
+        assert!(!made.exists(), "some of the rows must not look like all of them");
         let sink = ParquetDirectory::create(directory.path(), batch(0, 0).schema(), 100).expect("created");
         let files = sink.finish().expect("finished");
         assert_eq!((files.len(), files[0].rows), (1, 0));
         assert_eq!(rows_of(&files[0].path), Vec::<i64>::new());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_completed_is_removed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut sink =
+            ParquetDirectory::create(directory.path(), batch(0, 0).schema(), 100).expect("created");
+        sink.write(&batch(0, 3)).expect("written");
+        // A directory that is not empty stands where the file is to go.
+        let target = directory.path().join("part-00000.parquet");
+        fs::create_dir_all(target.join("x")).expect("made");
+        sink.finish().expect_err("it cannot be renamed");
+        let left: Vec<_> = fs::read_dir(directory.path()).expect("readable").flatten().collect();
+        assert_eq!(left.iter().map(fs::DirEntry::path).collect::<Vec<_>>(), [target]);
     }
 }

@@ -82,6 +82,11 @@ impl DataDirectory {
         Lock::holder(path)
     }
 
+    /// Whether there is a data directory at `path`, be it of a newer format or somebody else's.
+    pub fn is_one(path: &Path) -> bool {
+        path.join(META_FILE).is_file()
+    }
+
     /// Writes into the lock file where this process listens, for other processes to find.
     ///
     /// # Errors

@@ -7,12 +7,13 @@ use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder, PrimitiveArray, StringArray,
 };
 use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
-use arrow::compute::kernels::cast_utils::{Parser, parse_decimal, string_to_timestamp_nanos};
+use arrow::compute::kernels::cast_utils::{Parser, parse_decimal, string_to_datetime};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampNanosecondType, TimestampSecondType,
 };
+use chrono::Utc;
 
 /// The type of a column of a table over a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -324,8 +325,13 @@ fn typed(column_type: ColumnType, value: Scalar<'_>) -> Option<Typed<'_>> {
         }
         (ColumnType::Date, Scalar::Text(text)) => Typed::I32(Date32Type::parse(text)?),
         (ColumnType::Timestamp { unit, .. }, Scalar::Text(text)) => {
-            let nanoseconds = string_to_timestamp_nanos(text).ok()?;
-            Typed::I64(nanoseconds.div_euclid(nanoseconds_in(unit)))
+            let time = string_to_datetime(&Utc, text).ok()?;
+            Typed::I64(match unit {
+                TimeUnit::Second => time.timestamp(),
+                TimeUnit::Millisecond => time.timestamp_millis(),
+                TimeUnit::Microsecond => time.timestamp_micros(),
+                TimeUnit::Nanosecond => time.timestamp_nanos_opt()?,
+            })
         }
         (ColumnType::Timestamp { unit, .. }, Scalar::Number { text, is_integer: true }) => {
             let milliseconds: i64 = text.parse().ok()?;

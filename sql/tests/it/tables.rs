@@ -108,6 +108,21 @@ async fn tables_are_declared() {
     check(&session, "SELECT * FROM items ORDER BY id", &rows).await;
     let sql = "SELECT sum(price) FROM items WHERE at >= TIMESTAMP '2000-01-01'";
     check(&session, sql, &["12.34"]).await;
+    let times = [r#"{"at": "9999-12-31T23:59:59.999999Z"}"#, r#"{"at": "1600-01-01T00:00:00.0005Z"}"#];
+    ground.topic_of("times", &times).await;
+    for (digits, far, early) in [
+        (0, "9999-12-31T23:59:59", "1600-01-01T00:00:00"),
+        (3, "9999-12-31T23:59:59.999", "1600-01-01T00:00:00"),
+        (6, "9999-12-31T23:59:59.999999", "1600-01-01T00:00:00.000500"),
+    ] {
+        run(
+            &session,
+            &format!("CREATE OR REPLACE TABLE times (at TIMESTAMP({digits})) WITH (topic = 'times')"),
+        )
+        .await;
+        check(&session, "SELECT at FROM times ORDER BY at", &[early, far]).await;
+    }
+    run(&session, "DROP TABLE times").await;
     // A table may have its topic's name, and hides it then.
     run(&session, "CREATE TABLE raw (value TEXT) WITH (topic = 'raw', format = 'text')").await;
     check(&session, "SELECT count(value) FROM raw", &["2"]).await;
@@ -119,7 +134,14 @@ async fn tables_are_declared() {
     check(&session, "SELECT * FROM items ORDER BY 1", &["1", "2"]).await;
     let tables = lines(&session, "SHOW TABLES").await;
     let own: Vec<&String> = tables.iter().filter(|line| line.contains("public")).collect();
-    assert_eq!(own, ["thalweg,public,items,BASE TABLE", "thalweg,public,raw,BASE TABLE"]);
+    assert_eq!(
+        own,
+        [
+            "thalweg,public,items,BASE TABLE",
+            "thalweg,public,raw,BASE TABLE",
+            "thalweg,public,times,BASE TABLE"
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
