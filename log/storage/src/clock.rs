@@ -15,6 +15,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     fn now_ms(&self) -> i64 {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)

@@ -454,6 +454,7 @@ fn decode(
 }
 
 /// The time in ms since 1970.
+#[expect(clippy::disallowed_methods, reason = "the wall clock of the stream thread is read here only")]
 fn wall_clock_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
 }

@@ -107,6 +107,7 @@ impl Producer {
 
 /// Markers have the time of their append: were the records much older, the segment would be rolled between them.
 fn now_ms() -> i64 {
+    #[expect(clippy::disallowed_methods, reason = "the broker under test has the real clock")]
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later");
     since_1970.as_millis() as i64
 }
