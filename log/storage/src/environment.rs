@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
 use crate::error::{Error, Operation};
-use crate::filesystem::{DirectoryEntry, Filesystem, OpenMode, StoredFile};
+use crate::filesystem::{CachedOnly, DirectoryEntry, Filesystem, OpenMode, StoredFile};
 
 /// The disk, the clock and the health of a data directory, handed to every log in it.
 #[derive(Clone, Debug)]
@@ -57,6 +57,13 @@ impl DirectoryHealth {
         if self.failure.set(error.to_string()).is_ok() {
             tracing::error!(directory = %self.path.display(), %error, "the directory goes offline");
         }
+    }
+}
+
+impl Environment {
+    /// The same for reading what needs no disk; see [`CachedOnly`].
+    pub(crate) fn cached_only(&self) -> Self {
+        Self { filesystem: Arc::new(CachedOnly(Arc::clone(&self.filesystem))), ..self.clone() }
     }
 }
 
@@ -153,7 +160,7 @@ impl Environment {
     fn failed(&self, operation: Operation, path: &Path, source: io::Error) -> Error {
         let passes = matches!(
             source.kind(),
-            ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::UnexpectedEof
+            ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::UnexpectedEof | ErrorKind::WouldBlock
         );
         let error = Error::io(operation, path, source);
         if matches!(error, Error::Io { .. }) && !passes {

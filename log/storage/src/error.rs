@@ -291,6 +291,11 @@ impl Error {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
+    /// Whether this is what [`CachedOnly`](crate::filesystem::CachedOnly) says of what is on disk only.
+    pub(crate) fn is_not_cached(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::WouldBlock)
+    }
+
     /// Whether the same call may succeed later without anything being repaired.
     pub fn is_retriable(&self) -> bool {
         matches!(self, Self::StorageFull { .. } | Self::TooManyOpenFiles { .. })

@@ -33,6 +33,25 @@ impl Filesystem for DiskFilesystem {
         file.file.read_exact_at(out, position)
     }
 
+    fn read_cached_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<bool> {
+        let at = libc::off_t::try_from(position).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let target = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
+        // SAFETY: the iovec is `out`, which outlives the call; the descriptor is open while `file` is.
+        let read =
+            unsafe { libc::preadv2(file.file.as_raw_fd(), &raw const target, 1, at, libc::RWF_NOWAIT) };
+        match usize::try_from(read) {
+            Ok(read) if read == out.len() => return Ok(true),
+            // A part of it is there, or all of the file is.
+            Ok(_) => return Ok(false),
+            Err(_) => {}
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            // The file system does not know the flag, or something is wrong with the disk: a plain read tells.
+            _ => self.read_at(file, out, position).map(|()| true),
+        }
+    }
+
     fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()> {
         let mut parts = parts;
         let mut position = position;

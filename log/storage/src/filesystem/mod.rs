@@ -1,5 +1,6 @@
 //! The seam to the disk.
 
+mod cached_only;
 mod disk;
 mod on_demand;
 
@@ -9,6 +10,7 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::Arc;
 
+pub(crate) use cached_only::CachedOnly;
 pub use disk::DiskFilesystem;
 pub(crate) use on_demand::OnDemandFile;
 
@@ -54,6 +56,10 @@ pub trait Filesystem: fmt::Debug + Send + Sync + 'static {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<StoredFile>;
     /// Fills `out` from `position`; an end of file before that is an error.
     fn read_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<()>;
+    /// The same, if that need not wait for a device; says whether it did. Where this cannot be told it is done.
+    fn read_cached_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<bool> {
+        self.read_at(file, out, position).map(|()| true)
+    }
     /// Writes the parts one after the other from `position`. After an error any prefix may have been written.
     fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()>;
     /// Cuts the file to `len` bytes, or extends it with zeros.

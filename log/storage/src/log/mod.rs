@@ -45,6 +45,8 @@ pub struct Log {
     topic_id: Uuid,
     directory: PathBuf,
     environment: Environment,
+    /// For looking things up where nobody may wait for the disk.
+    cached_only: Environment,
     checkpoint: Option<Arc<SyncedTo>>,
     me: Weak<Log>,
     /// Where appends to a durable log ask for a sync, once there are rounds.

@@ -83,6 +83,7 @@ impl Log {
             topic_id,
             directory: directory.to_owned(),
             environment: environment.clone(),
+            cached_only: environment.cached_only(),
             checkpoint,
             me: me.clone(),
             rounds: OnceLock::new(),

@@ -6,6 +6,7 @@ use thalweg_protocol::Offset;
 
 use super::interface::{AbortedTransaction, ReadBound, ReadInfo};
 use super::{Log, Offsets};
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::segment::{Located, Segment};
 
@@ -36,10 +37,39 @@ impl Log {
         bound: ReadBound,
         at_least_one: bool,
     ) -> Result<ReadInfo, Error> {
+        self.read_in(&self.environment, offset, max_bytes, bound, at_least_one)
+    }
+
+    /// The same where nobody may wait for the disk: `None` when something that has to be looked at is not in the page
+    /// cache, or in a file that is not open. What the slice itself holds is not looked at.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_cached(
+        &self,
+        offset: Offset,
+        max_bytes: u32,
+        bound: ReadBound,
+        at_least_one: bool,
+    ) -> Result<Option<ReadInfo>, Error> {
+        match self.read_in(&self.cached_only, offset, max_bytes, bound, at_least_one) {
+            Err(error) if error.is_not_cached() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    fn read_in(
+        &self,
+        environment: &Environment,
+        offset: Offset,
+        max_bytes: u32,
+        bound: ReadBound,
+        at_least_one: bool,
+    ) -> Result<ReadInfo, Error> {
         self.check_usable()?;
         let mut attempt = 1;
         loop {
-            match self.try_read(offset, max_bytes, bound, at_least_one) {
+            match self.try_read(environment, offset, max_bytes, bound, at_least_one) {
                 Err(error) if error.is_not_found() && attempt < MOST_ATTEMPTS => attempt += 1,
                 other => return other,
             }
@@ -48,6 +78,7 @@ impl Log {
 
     fn try_read(
         &self,
+        environment: &Environment,
         offset: Offset,
         max_bytes: u32,
         bound: ReadBound,
@@ -81,54 +112,22 @@ impl Log {
         let first = segments.partition_point(|s| s.base_offset() <= offset).saturating_sub(1);
         for (at, segment) in segments.iter().enumerate().skip(first) {
             let next_base = segments.get(at + 1).map(|next| next.base_offset());
-            let Some(stretch) =
-                self.stretch_in(segment, next_base, offset, bound_offset, max_bytes, at_least_one)?
-            else {
+            let looked_up =
+                stretch_in(environment, segment, next_base, offset, bound_offset, max_bytes, at_least_one)?;
+            let Some(stretch) = looked_up else {
                 // Compaction may leave nothing from `offset` to the segment's end.
                 continue;
             };
             if stretch.from < stretch.to {
-                info.records = Some(segment.slice(stretch.from, stretch.to, &self.environment)?);
+                info.records = Some(segment.slice(stretch.from, stretch.to, environment)?);
                 if bound == ReadBound::LastStableOffset {
-                    info.aborted_transactions = self.aborted_in(&segments[at..], offset, stretch.upper)?;
+                    info.aborted_transactions =
+                        aborted_in(environment, &segments[at..], offset, stretch.upper)?;
                 }
             }
             break;
         }
         Ok(info)
-    }
-
-    /// What to read from a segment; `None` when it has nothing at or above `offset`.
-    fn stretch_in(
-        &self,
-        segment: &Segment,
-        next_base: Option<Offset>,
-        offset: Offset,
-        bound: Offset,
-        max_bytes: u32,
-        at_least_one: bool,
-    ) -> Result<Option<Stretch>, Error> {
-        let environment = &self.environment;
-        let Some(first) = segment.locate(offset, environment)?.batch() else { return Ok(None) };
-        let end = match next_base {
-            Some(next_base) if next_base <= bound => segment.size_in_bytes(),
-            _ => segment.locate(bound, environment)?.position(),
-        };
-        let Located { position: from, end: first_end } = first;
-        let most = u64::from(max_bytes);
-        let to = if first_end > end {
-            // The bound lies within the first batch.
-            from
-        } else if first_end - from > most {
-            if at_least_one { first_end } else { from }
-        } else if end - from <= most {
-            end
-        } else {
-            let boundary = segment.boundary_before(from + most, environment)?;
-            boundary.filter(|&boundary| boundary >= first_end).unwrap_or(from + most)
-        };
-        let upper = if to < end { segment.offset_above(to, environment)? } else { None };
-        Ok(Some(Stretch { from, to, upper: upper.unwrap_or(bound).min(bound) }))
     }
 
     /// The transactions that were aborted with data in `[from, to)`, ordered by first offset.
@@ -139,48 +138,79 @@ impl Log {
         self.check_usable()?;
         let segments = self.segments();
         let first = segments.partition_point(|s| s.base_offset() <= from).saturating_sub(1);
-        self.aborted_in(&segments[first..], from, to)
+        aborted_in(&self.environment, &segments[first..], from, to)
     }
+}
 
-    /// Looks for aborted transactions in these segments, the first of which holds `from`: a transaction is
-    /// entered where its marker is, so at or after its data.
-    fn aborted_in(
-        &self,
-        segments: &[Arc<Segment>],
-        from: Offset,
-        to: Offset,
-    ) -> Result<Vec<AbortedTransaction>, Error> {
-        let environment = &self.environment;
-        let mut found = Vec::new();
-        'segments: for segment in segments {
-            let (in_file, in_memory) = {
-                let state = segment.state();
-                if state.transactions.is_empty() {
-                    continue;
-                }
-                state.transactions.rest(|entry| entry.last_offset < from)
-            };
-            let first = match &in_file {
-                Some(part) => part.search(|entry| entry.last_offset < from, environment)?.0,
-                None => 0,
-            };
-            let in_file = in_file.iter().flat_map(|part| part.entries(first, environment));
-            for entry in in_file.chain(in_memory.into_iter().map(Ok)) {
-                let entry = entry?;
-                if entry.last_offset < from {
-                    continue;
-                }
-                if entry.first_offset < to {
-                    let (producer_id, first_offset) = (entry.producer_id, entry.first_offset);
-                    found.push(AbortedTransaction { producer_id, first_offset });
-                }
-                if entry.last_stable_offset >= to {
-                    // No transaction that ends later began before `to`.
-                    break 'segments;
-                }
+/// What to read from a segment; `None` when it has nothing at or above `offset`.
+fn stretch_in(
+    environment: &Environment,
+    segment: &Segment,
+    next_base: Option<Offset>,
+    offset: Offset,
+    bound: Offset,
+    max_bytes: u32,
+    at_least_one: bool,
+) -> Result<Option<Stretch>, Error> {
+    let Some(first) = segment.locate(offset, environment)?.batch() else { return Ok(None) };
+    let end = match next_base {
+        Some(next_base) if next_base <= bound => segment.size_in_bytes(),
+        _ => segment.locate(bound, environment)?.position(),
+    };
+    let Located { position: from, end: first_end } = first;
+    let most = u64::from(max_bytes);
+    let to = if first_end > end {
+        // The bound lies within the first batch.
+        from
+    } else if first_end - from > most {
+        if at_least_one { first_end } else { from }
+    } else if end - from <= most {
+        end
+    } else {
+        let boundary = segment.boundary_before(from + most, environment)?;
+        boundary.filter(|&boundary| boundary >= first_end).unwrap_or(from + most)
+    };
+    let upper = if to < end { segment.offset_above(to, environment)? } else { None };
+    Ok(Some(Stretch { from, to, upper: upper.unwrap_or(bound).min(bound) }))
+}
+
+/// Looks for aborted transactions in these segments, the first of which holds `from`: a transaction is
+/// entered where its marker is, so at or after its data.
+fn aborted_in(
+    environment: &Environment,
+    segments: &[Arc<Segment>],
+    from: Offset,
+    to: Offset,
+) -> Result<Vec<AbortedTransaction>, Error> {
+    let mut found = Vec::new();
+    'segments: for segment in segments {
+        let (in_file, in_memory) = {
+            let state = segment.state();
+            if state.transactions.is_empty() {
+                continue;
+            }
+            state.transactions.rest(|entry| entry.last_offset < from)
+        };
+        let first = match &in_file {
+            Some(part) => part.search(|entry| entry.last_offset < from, environment)?.0,
+            None => 0,
+        };
+        let in_file = in_file.iter().flat_map(|part| part.entries(first, environment));
+        for entry in in_file.chain(in_memory.into_iter().map(Ok)) {
+            let entry = entry?;
+            if entry.last_offset < from {
+                continue;
+            }
+            if entry.first_offset < to {
+                let (producer_id, first_offset) = (entry.producer_id, entry.first_offset);
+                found.push(AbortedTransaction { producer_id, first_offset });
+            }
+            if entry.last_stable_offset >= to {
+                // No transaction that ends later began before `to`.
+                break 'segments;
             }
         }
-        found.sort_by_key(|aborted| (aborted.first_offset, aborted.producer_id));
-        Ok(found)
     }
+    found.sort_by_key(|aborted| (aborted.first_offset, aborted.producer_id));
+    Ok(found)
 }

@@ -29,6 +29,7 @@ struct State {
     failure: Option<(usize, i32)>,
     is_full: bool,
     is_out_of_descriptors: bool,
+    is_cold: bool,
 }
 
 /// What a crash leaves of what was not synced.
@@ -100,6 +101,7 @@ impl SimulatedFilesystem {
             failure: None,
             is_full: false,
             is_out_of_descriptors: false,
+            is_cold: false,
         };
         Self { root, state: Mutex::new(state) }
     }
@@ -128,6 +130,11 @@ impl SimulatedFilesystem {
     /// From now on opening fails for want of descriptors, or no longer does.
     pub fn set_out_of_descriptors(&self, is_out: bool) {
         self.state.lock().is_out_of_descriptors = is_out;
+    }
+
+    /// From now on nothing is in the page cache, or everything is.
+    pub fn set_cold(&self, is_cold: bool) {
+        self.state.lock().is_cold = is_cold;
     }
 
     /// The changing operations so far, failed ones included.
@@ -215,6 +222,11 @@ impl Filesystem for SimulatedFilesystem {
     fn read_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<()> {
         self.state.lock().check()?;
         DiskFilesystem.read_at(file, out, position)
+    }
+
+    fn read_cached_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<bool> {
+        let is_cold = self.state.lock().is_cold;
+        if is_cold { Ok(false) } else { self.read_at(file, out, position).map(|()| true) }
     }
 
     fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()> {

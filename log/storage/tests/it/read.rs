@@ -202,3 +202,43 @@ fn no_flipped_bit_of_a_header_is_a_panic_or_believed() {
         }
     }
 }
+
+#[test]
+fn a_read_that_may_not_wait_finds_what_is_in_memory_and_says_so_of_the_rest() {
+    let world = World::new();
+    let log = world.create(&small());
+    for n in 0..40 {
+        append(&log, Make::values(&["x"]).by(1, 0, n));
+    }
+    commit(&log);
+    assert!(log.segment_count() > 3);
+    let bound = ReadBound::LastStableOffset;
+    let cached = |offset| {
+        let info = log.read_cached(Offset(offset), 300, bound, true).expect("nothing is wrong");
+        info.and_then(|info| info.records).map(|slice| (slice.position, slice.len))
+    };
+    let anyway = |offset| {
+        let slice = log.read(Offset(offset), 300, bound, true).expect("read").records.expect("a batch");
+        (slice.position, slice.len)
+    };
+    for offset in 0..40 {
+        assert_eq!(cached(offset), Some(anyway(offset)), "{offset}, warm");
+    }
+    world.disk.set_cold(true);
+    let last = log.log_end_offset().0 - 1;
+    assert_eq!(cached(last), Some(anyway(last)), "the newest batches are remembered");
+    assert_eq!(cached(0), None);
+    assert_eq!(anyway(0).0, 0, "whoever waits gets it");
+    world.disk.set_cold(false);
+    assert_eq!(cached(0), Some(anyway(0)));
+    // Opening a file may have to wait, too.
+    for _ in 0..2 {
+        log.apply_retention().expect("idle files are closed");
+    }
+    assert_eq!(cached(0), None);
+    let found = anyway(0);
+    assert_eq!(cached(0), Some(found), "now it is open");
+    let error = log.read_cached(Offset(100), 300, bound, true).expect_err("beyond the end");
+    assert!(matches!(error, Error::OffsetOutOfRange { .. }), "{error}");
+    assert!(world.environment().health.failure().is_none());
+}
