@@ -239,7 +239,8 @@ fn open_state(
     let is_missing = matches!(opened, Err(thalweg_controller::Error::Missing { .. }));
     let state = opened.as_ref().map_or_else(|_| Arc::new(ClusterState::new(cluster_id)), Controller::state);
     let config_of = |partition: &TopicPartition, _: Option<Uuid>| {
-        state.topic(&partition.topic).map_or_else(LogConfig::default, |topic| log_config(defaults, topic))
+        let topic = state.topic(&partition.topic);
+        topic.map_or_else(LogConfig::default, |topic| log_config(&defaults.resolve(topic)))
     };
     let controller = if is_missing { None } else { Some(opened?) };
     let logs = LogManager::open(Arc::clone(directory), ManagerConfig::default(), &config_of)?;
@@ -329,7 +330,7 @@ fn spawn_upkeep(core: &Arc<Core>, logs: Arc<LogManager>, stop: &watch::Receiver<
     let retention = Duration::from_millis(core.config.retention_check_interval_ms);
     every(core, stop, retention, move || logs.run_retention());
     let partitions = Arc::clone(&core.partitions);
-    every(core, stop, RETRY, move || partitions.retry_incomplete());
+    every(core, stop, RETRY, move || partitions.retry_unfinished());
 }
 
 /// Calls `work` again and again, on a thread that may block, until the broker stops.

@@ -7,7 +7,7 @@ use bytestring::ByteString;
 use parking_lot::{Mutex, RwLock};
 use thalweg_controller::{ClusterState, Topic, TopicChange};
 use thalweg_protocol::{ErrorCode, NodeId, TopicPartition, Uuid};
-use thalweg_storage::{Log, LogManager};
+use thalweg_storage::{Error as StorageError, Log, LogConfig, LogManager};
 
 use crate::partition::{Partition, Role};
 use crate::topic_config::{TopicDefaults, log_config};
@@ -21,9 +21,17 @@ pub(crate) struct Partitions {
     logs: Arc<LogManager>,
     /// Guards the index; held for a look-up or the change of one entry.
     index: RwLock<Index>,
-    /// The topics of which some partition could not be opened. Locked for as long as anything is opened or
-    /// deleted, so that this happens in one order.
-    incomplete: Mutex<HashMap<Uuid, Arc<Topic>>>,
+    /// Guards what is still to be done. Locked for as long as anything is opened or deleted, so that this happens in one
+    /// order.
+    unfinished: Mutex<Unfinished>,
+}
+
+#[derive(Debug, Default)]
+struct Unfinished {
+    /// The topics of which some partition could not be opened.
+    incomplete: HashMap<Uuid, Arc<Topic>>,
+    /// The logs of deleted topics that could not be deleted, and the ids of those topics.
+    doomed: Vec<(TopicPartition, Uuid)>,
 }
 
 #[derive(Debug, Default)]
@@ -73,12 +81,12 @@ impl Partitions {
         state: &ClusterState,
     ) -> Self {
         let partitions =
-            Self { node, defaults, logs, index: RwLock::default(), incomplete: Mutex::default() };
-        let mut incomplete = partitions.incomplete.lock();
+            Self { node, defaults, logs, index: RwLock::default(), unfinished: Mutex::default() };
+        let mut unfinished = partitions.unfinished.lock();
         for topic in state.topics() {
-            partitions.take(topic, &mut incomplete);
+            partitions.take(topic, &mut unfinished);
         }
-        drop(incomplete);
+        drop(unfinished);
         for log in partitions.logs.logs() {
             if state.topic_by_id(log.topic_id()).is_none() {
                 tracing::warn!(partition = %log.partition(), topic_id = %log.topic_id(),
@@ -120,23 +128,26 @@ impl Partitions {
     /// Follows the metadata from one state to the next. Called in the order of the changes, before they are
     /// answered, so that a topic takes writes when its creation is answered.
     pub(crate) fn follow(&self, old: &ClusterState, new: &ClusterState) {
-        let mut incomplete = self.incomplete.lock();
+        let mut unfinished = self.unfinished.lock();
         for change in new.topic_changes_since(old) {
             match change {
                 TopicChange::Created(topic) | TopicChange::Changed { new: topic, .. } => {
-                    self.take(&topic, &mut incomplete);
+                    self.take(&topic, &mut unfinished);
                 }
-                TopicChange::Deleted(topic) => self.drop_topic(&topic, &mut incomplete),
+                TopicChange::Deleted(topic) => self.drop_topic(&topic, &mut unfinished),
             }
         }
     }
 
-    /// Tries again to open the partitions that could not be opened.
-    pub(crate) fn retry_incomplete(&self) {
-        let mut incomplete = self.incomplete.lock();
-        let topics: Vec<_> = incomplete.values().cloned().collect();
+    /// Tries again to delete the logs that could not be deleted, and to open the partitions that could not be opened.
+    pub(crate) fn retry_unfinished(&self) {
+        let mut unfinished = self.unfinished.lock();
+        for (id, topic_id) in std::mem::take(&mut unfinished.doomed) {
+            self.delete_log(id, topic_id, &mut unfinished);
+        }
+        let topics: Vec<_> = unfinished.incomplete.values().cloned().collect();
         for topic in topics {
-            self.take(&topic, &mut incomplete);
+            self.take(&topic, &mut unfinished);
         }
     }
 
@@ -148,8 +159,11 @@ impl Partitions {
     }
 
     /// Brings what is held of `topic` in line with it.
-    fn take(&self, topic: &Arc<Topic>, incomplete: &mut HashMap<Uuid, Arc<Topic>>) {
+    fn take(&self, topic: &Arc<Topic>, unfinished: &mut Unfinished) {
         let before = self.index.read().by_id.get(&topic.id).cloned();
+        let config = self.defaults.resolve(topic);
+        let min_insync = usize::try_from(config.min_insync_replicas).unwrap_or(1);
+        let config = log_config(&config);
         let mut is_complete = true;
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for (index, assigned) in topic.partitions.iter().enumerate() {
@@ -158,17 +172,19 @@ impl Partitions {
                 continue;
             }
             let id = TopicPartition::new(topic.name.clone(), index as i32);
-            let min_insync = usize::try_from(topic.config.min_insync_replicas).unwrap_or(1);
             let role = Role::new(self.node, assigned.leader_epoch, &assigned.isr, min_insync);
             let held = before.as_ref().and_then(|before| before.partition(index as i32));
             let partition = match held {
-                Some(held) => self.change(held, topic, role).map(|()| Arc::clone(held)),
-                None => self.open_partition(&id, topic, role),
+                Some(held) => change(held, &config, role).map(|()| Arc::clone(held)).map_err(Arc::new),
+                None => self.open_partition(&id, topic.id, &config, role),
             };
             match partition {
                 Ok(partition) => partitions.push(Some(partition)),
                 Err(error) => {
-                    tracing::error!(partition = %id, %error, "cannot open the partition; it is tried again");
+                    // Said once: it may be tried for ever.
+                    if !unfinished.incomplete.contains_key(&topic.id) {
+                        tracing::error!(partition = %id, %error, "cannot open the partition; it is tried again");
+                    }
                     is_complete = false;
                     partitions.push(None);
                 }
@@ -180,57 +196,103 @@ impl Partitions {
         index.by_id.insert(topic.id, held);
         drop(index);
         if is_complete {
-            incomplete.remove(&topic.id);
+            unfinished.incomplete.remove(&topic.id);
         } else {
-            incomplete.insert(topic.id, Arc::clone(topic));
+            unfinished.incomplete.insert(topic.id, Arc::clone(topic));
         }
-    }
-
-    fn change(&self, held: &Partition, topic: &Topic, role: Role) -> Result<(), thalweg_storage::Error> {
-        let config = log_config(&self.defaults, topic);
-        if *held.log().config() != config {
-            held.log().set_config(config);
-        }
-        held.set_role(role)
     }
 
     fn open_partition(
         &self,
         id: &TopicPartition,
-        topic: &Topic,
+        topic_id: Uuid,
+        config: &LogConfig,
         role: Role,
-    ) -> Result<Arc<Partition>, thalweg_storage::Error> {
-        let config = log_config(&self.defaults, topic);
+    ) -> Result<Arc<Partition>, Arc<StorageError>> {
+        let found = self.logs.log(id).map(|log| Some(log.topic_id()));
+        let offline = self.logs.offline_log(id);
+        let found = found.or(offline.as_ref().map(|offline| offline.topic_id));
+        match (found, offline) {
+            (Some(Some(other)), _) if other != topic_id => {
+                // The topic was deleted and created anew, and the node ended before it had deleted the log.
+                tracing::warn!(partition = %id, topic_id = %other, "deleting the log of a deleted topic");
+                self.logs.delete(id)?;
+            }
+            (_, Some(offline)) => return Err(offline.error),
+            _ => {}
+        }
         let log = match self.logs.log(id) {
-            Some(log) if log.topic_id() == topic.id => {
-                log.set_config(config);
+            Some(log) => {
+                log.set_config(config.clone());
                 log
             }
-            Some(log) => {
-                // The topic was deleted and created anew, and the node ended before it had deleted the log.
-                tracing::warn!(partition = %id, topic_id = %log.topic_id(), "deleting the log of a deleted topic");
-                self.logs.delete(id)?;
-                self.logs.create(id, topic.id, config)?
-            }
-            None => self.logs.create(id, topic.id, config)?,
+            None => self.logs.create(id, topic_id, config.clone())?,
         };
-        Partition::lead(log, role)
+        Ok(Partition::lead(log, role)?)
     }
 
-    fn drop_topic(&self, topic: &Topic, incomplete: &mut HashMap<Uuid, Arc<Topic>>) {
-        incomplete.remove(&topic.id);
+    fn drop_topic(&self, topic: &Topic, unfinished: &mut Unfinished) {
+        unfinished.incomplete.remove(&topic.id);
         let mut index = self.index.write();
         let held = index.by_id.remove(&topic.id);
         if index.by_name.get(&topic.name).is_some_and(|named| named.id == topic.id) {
             index.by_name.remove(&topic.name);
         }
         drop(index);
-        let Some(held) = held else { return };
-        for partition in held.partitions.iter().flatten() {
-            partition.give_up();
-            if let Err(error) = self.logs.delete(partition.id()) {
-                tracing::error!(partition = %partition.id(), %error, "cannot delete the log of a deleted topic");
+        // Also of partitions that could not be opened.
+        for index in 0..topic.partitions.len() as i32 {
+            if let Some(partition) = held.as_ref().and_then(|held| held.partition(index)) {
+                partition.give_up();
             }
+            self.delete_log(TopicPartition::new(topic.name.clone(), index), topic.id, unfinished);
         }
+    }
+
+    /// Deletes the log of this name if it is that of the deleted topic, now or later.
+    fn delete_log(&self, id: TopicPartition, topic_id: Uuid, unfinished: &mut Unfinished) {
+        let is_its = match self.logs.log(&id) {
+            Some(log) => log.topic_id() == topic_id,
+            // Where not even that can be read, the name has to do.
+            None => self
+                .logs
+                .offline_log(&id)
+                .is_some_and(|offline| offline.topic_id.is_none_or(|found| found == topic_id)),
+        };
+        if !is_its {
+            return;
+        }
+        if let Err(error) = self.logs.delete(&id) {
+            tracing::error!(partition = %id, %error, "cannot delete the log of a deleted topic; it is tried again");
+            unfinished.doomed.push((id, topic_id));
+        }
+    }
+}
+
+fn change(held: &Partition, config: &LogConfig, role: Role) -> Result<(), StorageError> {
+    if *held.log().config() != *config {
+        held.log().set_config(config.clone());
+    }
+    held.set_role(role)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::coordinator::rig::Rig;
+
+    #[tokio::test]
+    async fn a_log_that_cannot_be_deleted_now_is_deleted_later() {
+        let rig = Rig::new().await;
+        // The directory of the first partition cannot be renamed.
+        rig.filesystem.fail_at(rig.filesystem.performed().len(), libc::EMFILE);
+        rig.delete_topic("t");
+        let is_there = |name: &str| rig.directories().iter().any(|found| found == name);
+        assert_eq!((is_there("t-0"), is_there("t-1")), (true, false));
+        assert!(rig.partitions.topic("t").is_err(), "the topic is gone all the same");
+        rig.partitions.retry_unfinished();
+        assert!(!is_there("t-0"));
+        // Nothing is left to be done.
+        let before = rig.filesystem.performed().len();
+        rig.partitions.retry_unfinished();
+        assert_eq!(rig.filesystem.performed().len(), before);
     }
 }

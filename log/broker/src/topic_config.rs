@@ -40,9 +40,8 @@ impl TopicDefaults {
     }
 }
 
-/// The settings of the logs of `topic`.
-pub(crate) fn log_config(defaults: &TopicDefaults, topic: &Topic) -> LogConfig {
-    let config = defaults.resolve(topic);
+/// The settings of the logs of a topic with these configs.
+pub(crate) fn log_config(config: &TopicConfig) -> LogConfig {
     LogConfig {
         segment_bytes: unsigned(config.segment_bytes),
         segment_ms: config.segment_ms,

@@ -11,7 +11,8 @@ use std::time::Duration;
 use bytestring::ByteString;
 use tempfile::TempDir;
 use thalweg_controller::{
-    Controller, CreateTopics, LocalConfig, LocalDriver, NewTopic, RegisterNode, Subscription,
+    Controller, CreateTopics, DeleteTopics, LocalConfig, LocalDriver, NewTopic, RegisterNode, Subscription,
+    TopicRef,
 };
 use thalweg_protocol::record::{BatchBuilder, BatchProducer, Batches, ControlRecord, RecordBatch};
 use thalweg_protocol::{
@@ -163,6 +164,19 @@ impl Rig {
             tokio::task::yield_now().await;
         }
         Self::start(data, metadata).await
+    }
+
+    /// Deletes a topic.
+    pub(crate) fn delete_topic(&self, name: &'static str) {
+        let topics = vec![TopicRef::Name(ByteString::from_static(name))];
+        let deleted = self.controller.propose(DeleteTopics { topics });
+        deleted.expect("it has an answer").remove(0).expect("the topic is there");
+    }
+
+    /// The names of what is in the data directory.
+    pub(crate) fn directories(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.data.path()).expect("the directory is there");
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect()
     }
 
     /// One round of syncs: everything appended so far lasts, if the disk still works. Returns whether there was

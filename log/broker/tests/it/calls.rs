@@ -4,6 +4,7 @@ use bytes::Bytes;
 use thalweg_protocol::messages::create_topics::{
     CreatableTopic, CreatableTopicConfig, CreatableTopicResult, CreateTopicsRequest,
 };
+use thalweg_protocol::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use thalweg_protocol::messages::fetch::{FetchPartition, FetchRequest, FetchTopic, PartitionData};
 use thalweg_protocol::messages::list_offsets::{
     ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsTopic,
@@ -63,6 +64,13 @@ pub async fn create_topic_with(
     };
     let request = CreateTopicsRequest { topics: vec![topic], ..Default::default() };
     client.call(request, 7).await.topics.remove(0)
+}
+
+pub async fn delete_topic(client: &Client, name: &str) {
+    let topic = DeleteTopicState { name: Some(name.into()), ..Default::default() };
+    let request = DeleteTopicsRequest { topics: vec![topic], ..Default::default() };
+    let answer = client.call(request, 6).await.responses.remove(0);
+    assert_eq!(ErrorCode::from(answer.error_code), ErrorCode::None, "{answer:?}");
 }
 
 pub fn produce_request(topic: &str, acks: i16, batches: Vec<(i32, Bytes)>) -> ProduceRequest {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thalweg_broker::{Broker, Error};
 use thalweg_protocol::ErrorCode;
 
-use crate::calls::{all_topics, batch, create_topic, list_offset, produce, read_all};
+use crate::calls::{all_topics, batch, create_topic, delete_topic, list_offset, produce, read_all};
 use crate::harness::{Harness, Way};
 
 #[tokio::test]
@@ -82,4 +82,65 @@ async fn a_directory_has_one_broker_at_a_time() {
     let connect = Arc::new(harness.broker.connect());
     harness.finish().await;
     assert!(connect.open().is_none(), "the broker has shut down");
+}
+
+#[tokio::test]
+async fn a_topic_with_a_damaged_partition_can_be_deleted_and_made_anew() {
+    // The second time the topic is deleted by a broker that does not get to the logs: it is killed at once.
+    for is_killed in [false, true] {
+        let harness = Harness::start(Way::InProcess).await;
+        let client = harness.connect().await;
+        let id = create_topic(&client, "t", 2).await;
+        produce(&client, "t", batch(["synced"])).await;
+        let dir = harness.stop().await;
+        // Without the marker of an orderly stop the batches are verified.
+        std::fs::remove_file(dir.path().join("clean-shutdown")).expect("it stopped in order");
+        let segment = dir.path().join("t-0/00000000000000000000.log");
+        let mut bytes = std::fs::read(&segment).expect("the log is there");
+        *bytes.last_mut().expect("a batch") ^= 1;
+        std::fs::write(&segment, bytes).expect("it can be written");
+
+        let harness = Harness::resume(Way::InProcess, dir).await;
+        let client = harness.connect().await;
+        let topic = client.call(all_topics(), 12).await.topics.remove(0);
+        let codes: Vec<_> = topic.partitions.iter().map(|partition| partition.error_code != 0).collect();
+        assert_eq!((topic.topic_id, codes), (id, vec![true, false]), "one partition is offline");
+        if is_killed {
+            // As if the log had not been reached: it is back under its name.
+            let name = std::ffi::OsStr::new("t-0");
+            let kept = tempfile::TempDir::new().expect("a temporary directory");
+            copy(&harness.dir().join(name), &kept.path().join(name));
+            delete_topic(&client, "t").await;
+            let dir = harness.stop().await;
+            copy(&kept.path().join(name), &dir.path().join(name));
+            let harness = Harness::resume(Way::InProcess, dir).await;
+            make_anew(&harness, id).await;
+            harness.finish().await;
+        } else {
+            delete_topic(&client, "t").await;
+            let names: Vec<_> = std::fs::read_dir(harness.dir())
+                .expect("the directory is there")
+                .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+                .filter(|name| name.starts_with("t-") && !name.ends_with("-delete"))
+                .collect();
+            assert_eq!(names, [""; 0], "no log is left");
+            make_anew(&harness, id).await;
+            harness.finish().await;
+        }
+    }
+}
+
+async fn make_anew(harness: &Harness, before: thalweg_protocol::Uuid) {
+    let client = harness.connect().await;
+    assert_ne!(create_topic(&client, "t", 2).await, before);
+    assert_eq!(produce(&client, "t", batch(["anew"])).await, 0);
+    assert_eq!(read_all(&client, "t", 0).await, [(0, "anew".to_owned())]);
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir(to).expect("it is not there");
+    for entry in std::fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry");
+        std::fs::copy(entry.path(), to.join(entry.file_name())).expect("it can be copied");
+    }
 }

@@ -16,7 +16,10 @@ use thalweg_protocol::messages::metadata::{
 };
 use thalweg_protocol::{ErrorCode, Uuid};
 
-use crate::calls::{all_topics, batch, create_topic, create_topic_with, fetch, list_offset, produce};
+use crate::calls::{
+    PRODUCE, all_topics, batch, create_topic, create_topic_with, fetch, list_offset, only, produce,
+    produce_request,
+};
 use crate::harness::{Client, Harness, Way, three_ways};
 
 three_ways!(
@@ -260,5 +263,22 @@ async fn retention_runs_by_itself() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(list_offset(&client, "t", -1).await.offset, 20);
+    harness.finish().await;
+}
+
+#[tokio::test]
+async fn what_a_node_sets_for_all_topics_holds_for_writes_as_it_is_shown() {
+    let change = |config: &mut thalweg_broker::BrokerConfig| {
+        config.topic_defaults = [("min.insync.replicas".to_owned(), "2".to_owned())].into();
+    };
+    let harness = Harness::start_with(Way::InProcess, change, AllowAll).await;
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    let request = produce_request("t", -1, vec![(0, batch(["v"]))]);
+    let answer = only(client.call(request, PRODUCE).await);
+    assert_eq!(ErrorCode::from(answer.error_code), ErrorCode::NotEnoughReplicas);
+    let configs = [("min.insync.replicas", "1")];
+    assert_eq!(create_topic_with(&client, "own", 1, &configs).await.error_code, 0);
+    assert_eq!(produce(&client, "own", batch(["v"])).await, 0);
     harness.finish().await;
 }
