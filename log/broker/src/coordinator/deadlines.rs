@@ -24,6 +24,12 @@ impl<K: Ord> Deadlines<K> {
         is_earliest
     }
 
+    /// How many are noted.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at, _))| *at)

@@ -188,6 +188,8 @@ pub(crate) struct ClassicGroup {
     join_phase: Option<JoinPhase>,
     /// By when, in monotonic ms, every member of the generation must have asked for its assignment.
     sync_deadline: Option<u64>,
+    /// The generation whose assignment is being written: what its leader sends after that is a repetition.
+    assigning: Option<i32>,
 }
 
 impl ClassicGroup {
@@ -207,6 +209,7 @@ impl ClassicGroup {
             pending_members: BTreeMap::new(),
             join_phase: None,
             sync_deadline: None,
+            assigning: None,
         }
     }
 

@@ -50,7 +50,7 @@ pub(crate) struct TransactionCoordinator {
     wake: Arc<Notify>,
     max_timeout_ms: i32,
     expiration_ms: i64,
-    completion_wait: Duration,
+    pub(super) completion_wait: Duration,
 }
 
 impl TransactionCoordinator {

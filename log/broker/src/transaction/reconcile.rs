@@ -12,8 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytestring::ByteString;
+use futures::future::try_join_all;
 use thalweg_protocol::{ErrorCode, LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition};
 use thalweg_storage::{MarkerAppend, TransactionResult};
+use tokio::time::{Instant, timeout_at};
 
 use super::coordinator::TransactionCoordinator;
 use super::shard::{Step, TransactionShard};
@@ -34,12 +36,13 @@ impl TransactionCoordinator {
             // Whoever else coordinates, or whatever cannot be read, may know of them.
             return;
         }
+        let give_up_at = Instant::now() + self.completion_wait;
         for (producer, (epoch, partitions)) in self.open_transactions() {
             let producer = Producer { id: producer, epoch };
             let known = shards.iter().find_map(|shard| Some((shard, shard.id_of(producer.id)?)));
             let outcome = match known {
                 Some((shard, id)) => self.reclaim(shard, &id, producer, &partitions).await,
-                None => self.abort_unknown(&shards, producer, &partitions).await,
+                None => self.abort_unknown(&shards, producer, &partitions, give_up_at).await,
             };
             if let Err(error) = outcome {
                 tracing::error!(producer = %producer.id, ?partitions, error = error.name(),
@@ -93,6 +96,7 @@ impl TransactionCoordinator {
         shards: &[Arc<TransactionShard>],
         producer: Producer,
         partitions: &BTreeSet<TopicPartition>,
+        give_up_at: Instant,
     ) -> Result<(), ErrorCode> {
         tracing::warn!(producer = %producer.id, ?partitions, "aborting a transaction that nobody knows of");
         let epochs = shards.iter().map(|shard| shard.journal().epoch().0);
@@ -104,10 +108,13 @@ impl TransactionCoordinator {
             epoch_is_bumped: false,
             leader_epoch: LeaderEpoch::UNKNOWN,
         };
-        for partition in partitions {
-            self.write_marker(partition, marker).await?;
+        // Each future appends when it is first polled. What is appended is in order with whatever is served later, and
+        // will be committed: on a full disk nobody knows when.
+        let writes = try_join_all(partitions.iter().map(|partition| self.write_marker(partition, marker)));
+        match timeout_at(give_up_at, writes).await {
+            Ok(written) => written.map(|_| ()),
+            Err(_) => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The transactional ids of one partition of `__transaction_state`.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::sync::Arc;
 
 use bytestring::ByteString;
@@ -51,6 +52,9 @@ struct Entry {
     record_offset: Offset,
     /// The record with which the last transaction began.
     opened_at: Offset,
+    /// When it is looked at for a deadline next, in monotonic ms. One time is noted for each transactional id, however
+    /// many transactions it has: whoever is woken by it notes the deadline of the one that is open then.
+    scheduled: Option<u64>,
 }
 
 /// A transaction whose end is decided by the record at `offset`.
@@ -84,7 +88,8 @@ impl Shard for TransactionShard {
             match records::read(&record)? {
                 Some((id, Some(transaction))) => {
                     let (record_offset, opened_at) = (record.offset, record.offset);
-                    transactions.insert(id, Entry { transaction, record_offset, opened_at });
+                    let scheduled = None;
+                    transactions.insert(id, Entry { transaction, record_offset, opened_at, scheduled });
                 }
                 Some((id, None)) => {
                     transactions.remove(&id);
@@ -98,9 +103,7 @@ impl Shard for TransactionShard {
         let mut unfinished = Vec::new();
         for (id, entry) in &mut transactions {
             entry.transaction.resume(now);
-            if let Some(deadline) = entry.transaction.deadline {
-                deadlines.note(deadline, id.clone());
-            }
+            entry.schedule(id, &mut deadlines);
             if entry.transaction.state.is_prepared() {
                 unfinished.push(Prepared { id: id.clone(), offset: entry.record_offset });
             }
@@ -117,6 +120,23 @@ impl Shard for TransactionShard {
 
     fn journal(&self) -> &Journal {
         &self.journal
+    }
+}
+
+impl Entry {
+    /// Notes the deadline, unless it is looked at before that. Returns whether it is the earliest of all.
+    fn schedule(&mut self, id: &ByteString, deadlines: &mut Deadlines<ByteString>) -> bool {
+        match self.transaction.deadline {
+            Some(deadline) if self.scheduled.is_none_or(|noted| deadline < noted) => {
+                self.look_again_at(deadline, id, deadlines)
+            }
+            _ => false,
+        }
+    }
+
+    fn look_again_at(&mut self, at: u64, id: &ByteString, deadlines: &mut Deadlines<ByteString>) -> bool {
+        self.scheduled = Some(at);
+        deadlines.note(at, id.clone())
     }
 }
 
@@ -171,26 +191,24 @@ impl TransactionShard {
     ) -> Result<Offset, ErrorCode> {
         let record = records::transaction_record(id, &next).map_err(too_long)?;
         let record_offset = self.journal.append(&[record], now.wall_ms, None)?;
-        let deadline = next.deadline;
-        let before = match state.transactions.get_mut(id) {
-            Some(entry) => {
+        let State { transactions, deadlines } = state;
+        let entry = match transactions.entry(id.clone()) {
+            Occupied(entry) => {
+                let entry = entry.into_mut();
                 let is_ongoing = |transaction: &Transaction| transaction.state == TransactionState::Ongoing;
                 if is_ongoing(&next) && !is_ongoing(&entry.transaction) {
                     entry.opened_at = record_offset;
                 }
                 entry.record_offset = record_offset;
-                std::mem::replace(&mut entry.transaction, next).deadline
+                entry.transaction = next;
+                entry
             }
-            None => {
-                let entry = Entry { transaction: next, record_offset, opened_at: record_offset };
-                state.transactions.insert(id.clone(), entry);
-                None
+            Vacant(place) => {
+                let opened_at = record_offset;
+                place.insert(Entry { transaction: next, record_offset, opened_at, scheduled: None })
             }
         };
-        if let Some(deadline) = deadline
-            && before != Some(deadline)
-            && state.deadlines.note(deadline, id.clone())
-        {
+        if entry.schedule(id, deadlines) {
             self.settings.wake.notify_one();
         }
         Ok(record_offset)
@@ -250,16 +268,36 @@ impl TransactionShard {
         self.state.lock().deadlines.next()
     }
 
-    /// A transactional id whose noted deadline has come.
+    /// A transactional id whose transaction has reached its deadline.
     pub(crate) fn pop_due(&self) -> Option<ByteString> {
-        let now = self.settings.clocks.now();
-        self.state.lock().deadlines.pop_due(now.monotonic_ms)
+        let now = self.settings.clocks.now().monotonic_ms;
+        let mut state = self.state.lock();
+        let State { transactions, deadlines } = &mut *state;
+        while let Some(id) = deadlines.pop_due(now) {
+            let Some(entry) = transactions.get_mut(&id) else { continue };
+            entry.scheduled = None;
+            match entry.transaction.deadline {
+                Some(deadline) if deadline <= now => return Some(id),
+                // The one it was noted for has ended.
+                _ => entry.schedule(&id, deadlines),
+            };
+        }
+        None
     }
 
     /// Notes that `id` is to be looked at again in `ms`.
     pub(crate) fn look_again_in(&self, id: &ByteString, ms: u64) {
         let at = self.settings.clocks.now().monotonic_ms + ms;
-        self.state.lock().deadlines.note(at, id.clone());
+        let State { transactions, deadlines } = &mut *self.state.lock();
+        if let Some(entry) = transactions.get_mut(id) {
+            entry.look_again_at(at, id, deadlines);
+        }
+    }
+
+    /// How many deadlines are noted.
+    #[cfg(test)]
+    pub(crate) fn noted_deadlines(&self) -> usize {
+        self.state.lock().deadlines.len()
     }
 
     /// Forgets transactional ids that have not been used for `expiration_ms`.

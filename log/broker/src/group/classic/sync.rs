@@ -44,7 +44,8 @@ impl ClassicGroup {
         if let Some(lost) = member.syncing.replace(request.ticket) {
             actions.push(Action::Sync(lost, SyncAnswer::error(ErrorCode::RebalanceInProgress)));
         }
-        if is_leader {
+        if is_leader && self.assigning != Some(self.generation) {
+            self.assigning = Some(self.generation);
             let mut assignments = request.assignments;
             assignments.retain(|member_id, _| self.members.contains_key(member_id));
             actions.push(Action::Store {
@@ -95,6 +96,7 @@ impl ClassicGroup {
         match then {
             AfterStore::Nothing => {}
             AfterStore::Assign { generation, assignments } => {
+                self.assigning = self.assigning.filter(|&assigning| assigning != generation);
                 // A rebalance that began meanwhile has already answered everybody.
                 if self.state == GroupState::CompletingRebalance && self.generation == generation {
                     match outcome {

@@ -367,3 +367,23 @@ fn subscriptions_pass_through_unread() {
     assert_eq!(metadata.members[0].assignment, Bytes::from_static(b"\xff"));
     assert_eq!(metadata.members[0].subscription, Bytes::from_static(b"any \0 bytes"));
 }
+
+#[test]
+fn a_leader_that_asks_again_gets_what_is_being_written() {
+    let mut h = Harness::new(0);
+    h.join(member("a")).expect("alone");
+    h.hold_stores = true;
+    let first = h.sync_later("a", 1, &[("a", "first")]);
+    let second = h.sync_later("a", 1, &[("a", "second")]);
+    assert_eq!(h.synced(first).expect("turned away").error, ErrorCode::RebalanceInProgress);
+    assert!(h.synced(second).is_none());
+    h.hold_stores = false;
+    h.release_stores(Ok(()));
+    assert_eq!(h.synced(second).expect("it is written").assignment, "first");
+    assert_eq!(h.last_stored().members[0].assignment, "first", "the log says what the members are told");
+
+    // What could not be written may be sent again, in the next generation.
+    let a = h.join(JoinSpec { id: "a", ..member("a") }).expect("alone");
+    assert_eq!(a.generation, 2);
+    assert_eq!(h.sync("a", 2, &[("a", "third")]).expect("answered").assignment, "third");
+}

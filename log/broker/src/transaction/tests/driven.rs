@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytestring::ByteString;
-use thalweg_protocol::{ErrorCode, LeaderEpoch, Offset, TopicPartition, Uuid};
+use thalweg_protocol::{ErrorCode, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 use thalweg_storage::testing::Crash;
 
 use crate::coordinator::Shard;
@@ -338,4 +338,37 @@ async fn a_transactional_id_that_nobody_uses_is_forgotten() {
     let app = App::new(&rig, producer, TransactionVersion::EpochBump);
     let refused = rig.done(app.write("two", 2)).await;
     assert_eq!(refused, Err(ErrorCode::InvalidProducerIdMapping));
+}
+
+#[tokio::test]
+async fn a_transactional_id_has_one_deadline_however_many_transactions_it_has() {
+    let rig = Rig::new().await;
+    let mut app = rig.done(App::start(&rig)).await.expect("the id is new");
+    for offset in 0..20 {
+        rig.done(app.write("x", offset)).await.expect("written");
+        rig.done(app.end(Outcome::Commit)).await.expect("committed");
+    }
+    let shard = rig.transactions.shard(&ID).await.expect("loaded");
+    assert_eq!(shard.noted_deadlines(), 1);
+    assert_eq!(shard.pop_due(), None);
+}
+
+#[tokio::test]
+async fn a_transaction_that_nobody_knows_of_is_aborted_and_a_disk_that_takes_its_time_is_not_waited_for() {
+    let rig = Rig::new().await;
+    let stranger = Producer { id: ProducerId(77), epoch: ProducerEpoch(0) };
+    for partition in [0, 1] {
+        let leader = rig.leader("t", partition);
+        let guard = leader.begin_verification(stranger.id, stranger.epoch);
+        leader.append(&crate::coordinator::rig::batch(stranger, 0, "lost"), guard).expect("appended");
+        leader.log().sync().expect("the disk works");
+    }
+    // It starts, although nothing is synced meanwhile.
+    let rig = rig.restart(Crash::Dropped).await;
+    let ends = [0, 1].map(|partition| rig.leader("t", partition).log().log_end_offset());
+    assert_eq!(ends, [Offset(2), Offset(2)], "the markers are in the log");
+    assert!(rig.has_open_transactions());
+    rig.settle().await;
+    assert!(!rig.has_open_transactions());
+    assert_eq!((rig.read_committed(0), rig.read_committed(1)), (vec![], vec![]));
 }
