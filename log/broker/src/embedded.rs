@@ -119,7 +119,8 @@ async fn serve(core: Arc<Core>, mut handed: mpsc::Receiver<Handed>, mut stop: wa
     };
     let mut next: Option<Handed> = None;
     let mut has_client = true;
-    while has_client || !server.order.is_empty() {
+    // The stop is looked at here, since a client can keep the other arms ready. An error says that the broker was dropped.
+    while (has_client || !server.order.is_empty()) && !stop.has_changed().unwrap_or(true) {
         let may_begin = server.order.may_begin();
         let has_begun = !server.order.is_empty();
         tokio::select! {

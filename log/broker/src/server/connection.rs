@@ -1,5 +1,6 @@
 //! One TCP connection: frames in, requests through the dispatch, answers out in order.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -25,6 +26,9 @@ use crate::handlers::{Client, RequestContext, api_versions};
 
 /// The slowest that a request may arrive once its time is up, in bytes a second: large requests get longer.
 const SLOWEST_ARRIVAL: u64 = 1 << 20;
+
+/// How long an answer that is there when the broker stops may take to leave.
+const PARTING: Duration = Duration::from_millis(100);
 
 /// Answers are gathered up to this many bytes in memory before they are written.
 const GATHER: usize = 256 * 1024;
@@ -79,10 +83,8 @@ pub(crate) async fn serve(
     let end = match socket.set_nodelay(true) {
         Ok(()) => {
             let mut connection = Connection::new(core, socket, peer);
-            match connection.run(stop).await {
-                Ok(()) => End::Shutdown,
-                Err(end) => end,
-            }
+            let Err(end) = connection.run(stop).await;
+            end
         }
         Err(error) => error.into(),
     };
@@ -112,7 +114,7 @@ impl Connection {
             client: Arc::new(Client::new(Some(peer.ip()))),
             input: Input::new(core.config.max_request_bytes, Arc::clone(&core.budget)),
             order: Order::new(core.config.max_in_flight_requests),
-            output: Output::new(Arc::clone(&core.cold_reads)),
+            output: Output::new(core.cold_reads.clone()),
             has_ended: false,
             last_activity: Instant::now(),
             socket,
@@ -120,11 +122,15 @@ impl Connection {
         }
     }
 
-    async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<(), End> {
+    async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<Infallible, End> {
         let mut timer = pin!(sleep(self.tick()));
         loop {
             if self.has_ended && self.order.is_empty() {
                 return Err(InputError::End.into());
+            }
+            // Looked at here, since a client can keep the other arms ready. An error says that the broker was dropped.
+            if stop.has_changed().unwrap_or(true) {
+                return self.part().await;
             }
             let may_begin = self.order.may_begin() && !self.has_ended;
             let has_begun = !self.order.is_empty();
@@ -135,8 +141,9 @@ impl Connection {
                     if let Some((ticket, departure)) = departed {
                         self.depart(ticket, departure)?;
                         self.depart_ready()?;
-                        self.flush().await?;
+                        self.flush(&mut stop).await?;
                     }
+                    self.input.restart_clock();
                 }
                 frame = self.input.next(&self.socket), if may_begin => {
                     self.last_activity = Instant::now();
@@ -150,8 +157,17 @@ impl Connection {
                     self.check_deadlines()?;
                     timer.as_mut().reset(Instant::now() + self.tick());
                 }
-                _ = stop.changed() => return Ok(()),
+                _ = stop.changed() => return self.part().await,
             }
+        }
+    }
+
+    /// Sends what is there, as far as the client takes it at once.
+    async fn part(&mut self) -> Result<Infallible, End> {
+        self.depart_ready()?;
+        match timeout(PARTING, self.output.flush(&self.socket)).await {
+            Ok(Err(error)) => Err(error.into()),
+            Ok(Ok(())) | Err(_) => Err(End::Shutdown),
         }
     }
 
@@ -201,14 +217,19 @@ impl Connection {
         Ok(())
     }
 
-    async fn flush(&mut self) -> Result<(), End> {
+    /// Writes everything; ends when the client does not read it, or when the broker stops meanwhile.
+    async fn flush(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), End> {
         if self.output.is_empty() {
             return Ok(());
         }
         let limit = Duration::from_millis(self.core.config.idle_connection_ms);
-        match timeout(limit, self.output.flush(&self.socket)).await {
-            Ok(written) => Ok(written?),
-            Err(_) => Err(End::Unread(limit)),
+        tokio::select! {
+            biased;
+            written = timeout(limit, self.output.flush(&self.socket)) => match written {
+                Ok(written) => Ok(written?),
+                Err(_) => Err(End::Unread(limit)),
+            },
+            _ = stop.changed() => Err(End::Shutdown),
         }
     }
 
@@ -220,7 +241,10 @@ impl Connection {
 
     fn check_deadlines(&self) -> Result<(), End> {
         let now = Instant::now();
-        if let Some((since, size)) = self.input.partial() {
+        // Only while the rest is read: a client that is kept waiting is not a slow one.
+        if self.order.may_begin()
+            && let Some((since, size)) = self.input.partial()
+        {
             let limit = Duration::from_millis(self.core.config.partial_request_ms)
                 + Duration::from_secs(size as u64 / SLOWEST_ARRIVAL);
             if now - since >= limit {

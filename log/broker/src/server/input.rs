@@ -78,6 +78,13 @@ impl Input {
         self.since.map(|since| (since, size))
     }
 
+    /// Nothing was read for a while, which is not the client's doing either: what it has begun gets its time anew.
+    pub(crate) fn restart_clock(&mut self) {
+        if let Some(since) = &mut self.since {
+            *since = Instant::now();
+        }
+    }
+
     fn is_partial(&self) -> bool {
         !matches!(self.stage, Stage::Size) || !self.buffer.is_empty()
     }

@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use thalweg_broker::AllowAll;
+use thalweg_protocol::frame::encode_request;
+use thalweg_protocol::messages::Request;
 use thalweg_protocol::messages::metadata::MetadataRequest;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::calls::{PRODUCE, batch, create_topic, only, produce_request};
+use crate::calls::{FETCH, PRODUCE, batch, create_topic, fetch_request, only, produce, produce_request};
 use crate::harness::{Client, Harness, Way};
 use crate::raw_tcp::RawTcp;
 
@@ -99,22 +101,28 @@ async fn requests_beyond_the_memory_budget_wait() {
     half.put_i32(800 * 1024);
     half.put_slice(&[0; 1000]);
     hoarder.write_all(&half).await.expect("the socket is open");
-    tokio::time::sleep(Duration::from_millis(50)).await;
 
     let large = batch(["x".repeat(400 * 1024)]);
-    let waiting = tokio::spawn(client.send(produce_request("t", -1, vec![(0, large)]), PRODUCE));
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(!waiting.is_finished(), "the budget is taken");
+    // Those are answered that come before the broker has read what the hoarder sent.
+    let mut answered = 0;
+    let start = Instant::now();
+    let waiting = loop {
+        let request = produce_request("t", -1, vec![(0, large.clone())]);
+        let mut waiting = tokio::spawn(client.send(request, PRODUCE));
+        if timeout(Duration::from_millis(500), &mut waiting).await.is_err() {
+            break waiting;
+        }
+        answered += 1;
+        assert!(start.elapsed() < LONG, "the budget is not taken");
+    };
     let other = harness.connect().await;
     let small = produce_request("t", -1, vec![(0, batch(["small"]))]);
-    assert_eq!(
-        only(other.call(small, PRODUCE).await).base_offset,
-        0,
-        "small requests have a share of their own"
-    );
+    let small = timeout(LONG, other.call(small, PRODUCE)).await;
+    assert_eq!(only(small.expect("small requests have a share of their own")).base_offset, answered);
+    assert!(!waiting.is_finished(), "the budget is still taken");
     drop(hoarder);
     let answer = timeout(LONG, waiting).await.expect("the budget is free again").expect("it is answered");
-    assert_eq!(only(answer).base_offset, 1);
+    assert_eq!(only(answer).base_offset, answered + 1);
     harness.finish().await;
 }
 
@@ -141,4 +149,65 @@ async fn many_large_requests_go_through_a_small_budget() {
         assert_eq!(crate::calls::list_offset(&first, "t", -1).await.offset, 16, "{way:?}");
         harness.finish().await;
     }
+}
+
+/// A request as it goes over the wire.
+fn frame(request: impl Into<Request>, version: i16) -> Bytes {
+    let frame = encode_request(&request.into(), version, 1, Some("it")).expect("it can be encoded");
+    frame.into_bytes().expect("it is in memory")
+}
+
+async fn answered(socket: &mut TcpStream) {
+    let size = timeout(LONG, socket.read_i32()).await.expect("in time").expect("an answer");
+    let mut answer = vec![0; size as usize];
+    socket.read_exact(&mut answer).await.expect("a whole answer");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_is_kept_waiting_is_not_taken_for_a_slow_one() {
+    let change = |config: &mut thalweg_broker::BrokerConfig| {
+        config.partial_request_ms = 500;
+        config.max_in_flight_requests = 1;
+    };
+    let harness = Harness::start_with(Way::Tcp, change, AllowAll).await;
+    create_topic(&harness.connect().await, "t", 1).await;
+    let mut fetch = fetch_request("t", &[(0, 0)]);
+    fetch.max_wait_ms = 1_500;
+    let (first, second) = (frame(fetch, FETCH), frame(MetadataRequest::default(), 9));
+    // The broker gets half of the second request with the first, and reads no further before it has answered that.
+    let mut socket = socket(&harness).await;
+    let (half, rest) = second.split_at(second.len() / 2);
+    socket.write_all(&[&first, half].concat()).await.expect("the socket is open");
+    answered(&mut socket).await;
+    socket.write_all(rest).await.expect("the socket is open");
+    answered(&mut socket).await;
+    harness.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_client_holds_up_a_shutdown() {
+    let harness = Harness::start(Way::Tcp).await;
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    // More than the buffers between the two take.
+    let large = batch(["x".repeat(900_000)]);
+    for _ in 0..40 {
+        produce(&client, "t", large.clone()).await;
+    }
+    let mut fetch = fetch_request("t", &[(0, 0)]);
+    fetch.topics[0].partitions[0].partition_max_bytes = 50 << 20;
+    let mut unread = socket(&harness).await;
+    unread.write_all(&frame(fetch, FETCH)).await.expect("the socket is open");
+    // The answer is on its way, and nobody reads on.
+    assert!(unread.read_i32().await.expect("the size of the answer") > 30 << 20);
+
+    // Another one never lets the broker come to rest.
+    let flood = frame(produce_request("t", 0, vec![(0, batch(["x"]))]), PRODUCE).repeat(200);
+    let mut flooding = std::net::TcpStream::connect(harness.broker.addresses()[0]).expect("it listens");
+    let flooding =
+        std::thread::spawn(move || while std::io::Write::write_all(&mut flooding, &flood).is_ok() {});
+    while crate::calls::list_offset(&client, "t", -1).await.offset < 1_000 {}
+
+    timeout(LONG, harness.finish()).await.expect("nobody is waited for");
+    flooding.join().expect("its connection is closed");
 }
