@@ -18,12 +18,13 @@ use thalweg_storage::{
 };
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use crate::config::BrokerConfig;
 use crate::coordinator::{self, Clocks};
 use crate::core::{Alive, Core, propose};
+use crate::disk_threads::DiskThreads;
 use crate::embedded::InProcess;
 use crate::error::Error;
 use crate::group::GroupCoordinator;
@@ -38,6 +39,9 @@ const METADATA: &str = "metadata";
 
 /// How often partitions that could not be opened are tried again.
 const RETRY: Duration = Duration::from_secs(5);
+
+/// How many DeleteRecords are carried out at a time: each syncs, and more would only wait for each other.
+const DELETIONS_AT_ONCE: usize = 2;
 
 /// The host that an embedded broker registers with. Nobody connects to it: in-process connections ignore
 /// host and port.
@@ -111,7 +115,8 @@ impl Broker {
             transactions,
             gate,
             budget: Arc::new(MemoryBudget::new(config.request_memory_bytes)),
-            cold_reads: Arc::new(Semaphore::new(config.read_threads.max(1))),
+            cold_reads: DiskThreads::new(config.read_threads),
+            deletions: DiskThreads::new(DELETIONS_AT_ONCE),
             alive,
             config,
         });

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use thalweg_controller::{Controller, Proposal, ProposeError};
 use thalweg_protocol::NodeId;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::config::BrokerConfig;
+use crate::disk_threads::DiskThreads;
 use crate::group::GroupCoordinator;
 use crate::partitions::Partitions;
 use crate::server::{Gate, MemoryBudget};
@@ -33,8 +34,10 @@ pub(crate) struct Core {
     pub(crate) gate: Arc<dyn Gate>,
     /// The memory budget of requests.
     pub(crate) budget: Arc<MemoryBudget>,
-    /// Bounds how many reads wait for a disk at once.
-    pub(crate) cold_reads: Arc<Semaphore>,
+    /// Where reads wait for the disk.
+    pub(crate) cold_reads: DiskThreads,
+    /// Where records are deleted.
+    pub(crate) deletions: DiskThreads,
     /// Every task that holds the core is counted by a copy of this; a shutdown waits until there is none.
     pub(crate) alive: mpsc::Sender<Alive>,
 }

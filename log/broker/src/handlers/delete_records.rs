@@ -16,14 +16,16 @@ const EVERYTHING: i64 = -1;
 /// The low watermark of a partition whose records could not be deleted.
 const NO_LOW_WATERMARK: i64 = -1;
 
-pub(crate) fn handle(context: &RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse {
-    answer(request, |topic, partition, offset| {
+pub(crate) async fn handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse {
+    let deletions = context.core.deletions.clone();
+    let delete = move |topic: &str, partition, offset| {
         if topics::is_internal(topic) {
             return Err(ErrorCode::InvalidTopicException);
         }
         let topic = context.core.partitions.topic(topic)?;
         delete(topic.leader(partition)?, offset)
-    })
+    };
+    deletions.run(move || answer(request, delete)).await
 }
 
 /// The answer that refuses everything in `request`.

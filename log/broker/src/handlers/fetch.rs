@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::RequestContext;
+use crate::disk_threads::DiskThreads;
 use crate::error::Refusal;
 use crate::partition::Partition;
 use crate::partitions::HeldTopic;
@@ -37,11 +38,12 @@ pub(crate) fn begin(context: &RequestContext, request: FetchRequest) -> Answer {
         return Answer::now(FetchResponse { error_code, ..Default::default() });
     }
     let fetch = Fetch::new(context, request);
-    let attempt = fetch.read();
-    if fetch.is_satisfied(&attempt) || Instant::now() >= fetch.deadline {
-        return Answer::now(attempt.response);
+    match fetch.attempt(Looking::InMemory) {
+        Some(attempt) if fetch.is_satisfied(&attempt) || Instant::now() >= fetch.deadline => {
+            Answer::now(attempt.response)
+        }
+        _ => Answer::Waits(Box::pin(Arc::new(fetch).wait())),
     }
-    Answer::Waits(Box::pin(fetch.wait()))
 }
 
 /// The answer that refuses every partition in `request`.
@@ -54,9 +56,19 @@ pub(crate) fn refuse_partitions(request: &FetchRequest, code: ErrorCode) -> Fetc
     FetchResponse { responses: responses.collect(), ..Default::default() }
 }
 
+/// Where batches are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looking {
+    /// Where nobody has to wait for the disk, as is so for whatever was appended or read lately.
+    InMemory,
+    /// Wherever they are: only on a thread that may wait.
+    Anywhere,
+}
+
 /// A fetch with its partitions looked up.
 struct Fetch {
     request: FetchRequest,
+    cold_reads: DiskThreads,
     /// By the index of the topic and of the partition in the request.
     leaders: Vec<Vec<Result<Arc<Partition>, ErrorCode>>>,
     bound: ReadBound,
@@ -80,11 +92,7 @@ impl Fetch {
         let mut leaders = Vec::with_capacity(request.topics.len());
         let mut count = 0;
         for topic in &request.topics {
-            let held = if context.version >= 13 {
-                context.core.partitions.topic_by_id(topic.topic_id)
-            } else {
-                context.core.partitions.topic(&topic.topic)
-            };
+            let held = context.named_topic(&topic.topic, topic.topic_id);
             count += topic.partitions.len();
             leaders.push(topic.partitions.iter().map(|asked| find(&held, asked)).collect());
         }
@@ -94,12 +102,14 @@ impl Fetch {
         };
         let max_wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)).min(MAX_WAIT);
         let max_bytes =
-            u32::try_from(request.max_bytes).unwrap_or(0).min(context.core.config.fetch_max_bytes);
+            u32::try_from(request.max_bytes).unwrap_or(0).min(context.core.config.fetch_max_bytes) as usize;
         Self {
             leaders,
+            cold_reads: context.core.cold_reads.clone(),
             bound,
-            min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
-            max_bytes: max_bytes as usize,
+            // There is never more than that, so that nothing else is worth waiting for.
+            min_bytes: usize::try_from(request.min_bytes).unwrap_or(0).min(max_bytes),
+            max_bytes,
             deadline: Instant::now() + max_wait,
             first: context.client.next_turn() % count.max(1),
             request,
@@ -115,7 +125,18 @@ impl Fetch {
         positions().skip(self.first).chain(positions().take(self.first))
     }
 
-    fn read(&self) -> Attempt {
+    /// Looks at all partitions, wherever that has to be.
+    async fn read(self: &Arc<Self>) -> Attempt {
+        if let Some(attempt) = self.attempt(Looking::InMemory) {
+            return attempt;
+        }
+        let fetch = Arc::clone(self);
+        let read = move || fetch.attempt(Looking::Anywhere);
+        self.cold_reads.run(read).await.expect("nothing is too far away for a thread that waits")
+    }
+
+    /// `None` when batches of some partition lie elsewhere.
+    fn attempt(&self, looking: Looking) -> Option<Attempt> {
         let responses = self.request.topics.iter().map(|topic| FetchableTopicResponse {
             topic: topic.topic.clone(),
             topic_id: topic.topic_id,
@@ -126,14 +147,14 @@ impl Fetch {
         for (topic, partition) in self.turns() {
             let asked = &self.request.topics[topic].partitions[partition];
             let data = match &self.leaders[topic][partition] {
-                Ok(leader) => self.read_partition(leader, asked, attempt.bytes),
+                Ok(leader) => self.read_partition(leader, asked, attempt.bytes, looking)?,
                 Err(code) => refused(asked.partition, *code),
             };
             attempt.bytes += data.records.as_ref().map_or(0, Records::len);
             attempt.has_error |= data.error_code != 0;
             attempt.response.responses[topic].partitions[partition] = data;
         }
-        attempt
+        Some(attempt)
     }
 
     fn read_partition(
@@ -141,16 +162,24 @@ impl Fetch {
         leader: &Partition,
         asked: &FetchPartition,
         read_so_far: usize,
-    ) -> PartitionData {
+        looking: Looking,
+    ) -> Option<PartitionData> {
         let index = asked.partition;
         if let Err(code) = leader.check_epoch(LeaderEpoch(asked.current_leader_epoch)) {
-            return refused(index, code);
+            return Some(refused(index, code));
         }
         let rest = self.max_bytes.saturating_sub(read_so_far);
         let max_bytes = u32::try_from(asked.partition_max_bytes).unwrap_or(0).min(rest as u32);
         // The first batch found is returned whole, however large it is, so that every consumer gets on (KIP-74).
         let at_least_one = read_so_far == 0;
-        match leader.read(Offset(asked.fetch_offset), max_bytes, self.bound, at_least_one) {
+        let offset = Offset(asked.fetch_offset);
+        let read = match looking {
+            Looking::InMemory => {
+                leader.read_cached(offset, max_bytes, self.bound, at_least_one).transpose()?
+            }
+            Looking::Anywhere => leader.read(offset, max_bytes, self.bound, at_least_one),
+        };
+        Some(match read {
             Ok(read) => PartitionData {
                 partition_index: index,
                 high_watermark: read.high_watermark.0,
@@ -167,23 +196,23 @@ impl Fetch {
                 ..Default::default()
             },
             Err(Refusal { code, .. }) => refused(index, code),
-        }
+        })
     }
 
     fn is_satisfied(&self, attempt: &Attempt) -> bool {
         attempt.has_error || attempt.bytes >= self.min_bytes || self.leaders.is_empty()
     }
 
-    async fn wait(self) -> Response {
+    async fn wait(self: Arc<Self>) -> Response {
         let parked = Parked { fetch: &self, bell: Arc::new(Notify::new()) };
         loop {
             parked.register();
-            let attempt = self.read();
+            let attempt = self.read().await;
             if self.is_satisfied(&attempt) {
                 return attempt.response.into();
             }
             if timeout_at(self.deadline, parked.bell.notified()).await.is_err() {
-                return self.read().response.into();
+                return self.read().await.response.into();
             }
         }
     }

@@ -9,6 +9,7 @@ use thalweg_storage::{TimeQuery, TimestampOffset};
 
 use super::RequestContext;
 use crate::partition::Partition;
+use crate::server::Answer;
 
 /// The version from which answers have the leader epoch of what they found.
 const FIRST_VERSION_WITH_EPOCHS: i16 = 4;
@@ -29,7 +30,17 @@ mod special {
     pub(super) const EARLIEST_PENDING_UPLOAD: i64 = -6;
 }
 
-pub(crate) fn handle(context: &RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse {
+pub(crate) fn begin(context: &RequestContext, request: ListOffsetsRequest) -> Answer {
+    let mut asked = request.topics.iter().flat_map(|topic| &topic.partitions);
+    if !asked.any(|asked| asked.timestamp >= 0 || asked.timestamp == special::MAX_TIMESTAMP) {
+        return Answer::now(handle(context, request));
+    }
+    // These look for records, which may have to come from the disk.
+    let (context, reads) = (context.clone(), context.core.cold_reads.clone());
+    super::blocks(async move { reads.run(move || handle(&context, request)).await })
+}
+
+fn handle(context: &RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse {
     let read_committed = request.isolation_level == 1;
     let mut response = answer(request, |topic, asked| {
         let topic = context.core.partitions.topic(topic)?;

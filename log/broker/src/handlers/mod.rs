@@ -39,10 +39,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytestring::ByteString;
-use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::{ApiKey, Request, Response};
+use thalweg_protocol::{ErrorCode, Uuid};
 
 use crate::core::Core;
+use crate::partitions::HeldTopic;
 use crate::server::{Answer, Principal};
 
 pub(crate) use denial::deny;
@@ -125,18 +126,31 @@ pub(crate) struct RequestContext {
     pub(crate) version: i16,
 }
 
+/// The version of Produce and of Fetch from which requests name topics by their ids (KIP-516).
+const FIRST_VERSION_WITH_IDS: i16 = 13;
+
+impl RequestContext {
+    /// The topic that a Produce or Fetch names, in the way of its version.
+    fn named_topic(&self, name: &str, id: Uuid) -> Result<Arc<HeldTopic>, ErrorCode> {
+        match self.version {
+            FIRST_VERSION_WITH_IDS.. => self.core.partitions.topic_by_id(id),
+            _ => self.core.partitions.topic(name),
+        }
+    }
+}
+
 /// Begins a request that has passed the gate.
 pub(crate) fn begin(context: &RequestContext, request: Request) -> Answer {
     match request {
         Request::Produce(request) => produce::begin(context, request),
         Request::Fetch(request) => fetch::begin(context, request),
         Request::Metadata(request) => metadata::begin(context, request),
-        Request::ListOffsets(request) => Answer::now(list_offsets::handle(context, request)),
+        Request::ListOffsets(request) => list_offsets::begin(context, request),
         Request::ApiVersions(request) => Answer::now(api_versions::handle(context, &request)),
         Request::OffsetForLeaderEpoch(request) => {
             Answer::now(offset_for_leader_epoch::handle(context, request))
         }
-        Request::DeleteRecords(request) => Answer::now(delete_records::handle(context, request)),
+        Request::DeleteRecords(request) => blocks(delete_records::handle(context.clone(), request)),
         Request::DescribeConfigs(request) => Answer::now(describe_configs::handle(context, &request)),
         Request::DescribeCluster(request) => Answer::now(describe_cluster::handle(context, &request)),
         Request::CreateTopics(request) => blocks(create_topics::handle(context.clone(), request)),

@@ -120,11 +120,7 @@ fn append_topic(
 }
 
 fn find_topic(context: &RequestContext, data: &TopicProduceData) -> Result<Arc<HeldTopic>, ErrorCode> {
-    let topic = if context.version >= 13 {
-        context.core.partitions.topic_by_id(data.topic_id)?
-    } else {
-        context.core.partitions.topic(&data.name)?
-    };
+    let topic = context.named_topic(&data.name, data.topic_id)?;
     if topics::is_internal(&topic.name) && context.client_id.as_deref() != Some(ADMIN_CLIENT_ID) {
         return Err(ErrorCode::InvalidTopicException);
     }

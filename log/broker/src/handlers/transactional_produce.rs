@@ -101,12 +101,7 @@ fn unverified_partition(
     if !header.is_transactional() {
         return None;
     }
-    let held = if context.version >= 13 {
-        context.core.partitions.topic_by_id(topic.topic_id)
-    } else {
-        context.core.partitions.topic(&topic.name)
-    };
-    let held = held.ok()?;
+    let held = context.named_topic(&topic.name, topic.topic_id).ok()?;
     let leader = held.partition(data.index)?;
     let producer = Producer { id: header.producer_id, epoch: header.producer_epoch };
     let guard = leader.begin_verification(producer.id, producer.epoch)?;

@@ -226,6 +226,20 @@ impl Partition {
         Ok(self.log.read(offset, max_bytes, bound, at_least_one)?)
     }
 
+    /// The same where nobody may wait for the disk: `None` when that would have to be.
+    ///
+    /// # Errors
+    /// As for [`Partition::read`].
+    pub(crate) fn read_cached(
+        &self,
+        offset: Offset,
+        max_bytes: u32,
+        bound: ReadBound,
+        at_least_one: bool,
+    ) -> Result<Option<ReadInfo>, Refusal> {
+        Ok(self.log.read_cached(offset, max_bytes, bound, at_least_one)?)
+    }
+
     /// Where `epoch` ended, for consumers that want to know whether the log was truncated (KIP-320).
     pub(crate) fn end_of_epoch(&self, epoch: LeaderEpoch) -> EpochEnd {
         self.log.end_offset_for_epoch(epoch)

@@ -3,16 +3,14 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 
 use bytes::Buf;
-use thalweg_protocol::LogSlice;
 use thalweg_protocol::frame::{Frame, FramePart};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 
 use super::sendfile;
+use crate::disk_threads::DiskThreads;
 
 /// The most stretches of memory handed to one system call.
 const GATHERED_PARTS: usize = 64;
@@ -21,12 +19,12 @@ const GATHERED_PARTS: usize = 64;
 pub(crate) struct Output {
     parts: VecDeque<FramePart>,
     bytes_in_memory: usize,
-    cold_reads: Arc<Semaphore>,
+    cold_reads: DiskThreads,
 }
 
 impl Output {
-    /// `cold_reads` bounds how many reads wait for a disk at once.
-    pub(crate) fn new(cold_reads: Arc<Semaphore>) -> Self {
+    /// Files are read on `cold_reads` where that has to wait for the disk.
+    pub(crate) fn new(cold_reads: DiskThreads) -> Self {
         Self { parts: VecDeque::new(), bytes_in_memory: 0, cold_reads }
     }
 
@@ -59,7 +57,9 @@ impl Output {
                 None => return Ok(()),
                 Some(FramePart::Slice(slice)) => {
                     if !sendfile::is_warm(&slice) {
-                        read_ahead(&self.cold_reads, slice.clone()).await?;
+                        // Then `sendfile` finds it in the page cache.
+                        let slice = slice.clone();
+                        self.cold_reads.run(move || sendfile::read_through(&slice)).await?;
                     }
                     sendfile::send(socket, &slice).await?;
                 }
@@ -116,15 +116,4 @@ fn write_vectored(socket: &TcpStream, parts: &[IoSlice<'_>], has_more: bool) -> 
             return Err(error);
         }
     }
-}
-
-/// Brings a slice into the page cache on a thread that may wait for the disk, so that `sendfile` finds it
-/// there and the threads that serve live traffic do not wait.
-async fn read_ahead(cold_reads: &Arc<Semaphore>, slice: LogSlice) -> io::Result<()> {
-    let permit = Arc::clone(cold_reads).acquire_owned().await;
-    let read = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        sendfile::read_through(&slice)
-    });
-    read.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
 }

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 use thalweg_protocol::ErrorCode;
 
-use crate::calls::{FETCH, batch, batches, create_topic, fetch, fetch_request, produce, values};
+use crate::calls::{
+    FETCH, batch, batch_at, batches, create_topic, create_topic_with, fetch, fetch_request, list_offset,
+    produce, values,
+};
 use crate::harness::{Harness, Way, three_ways};
 
 three_ways!(
@@ -15,6 +18,7 @@ three_ways!(
     a_fetch_without_records_waits_its_time,
     a_parked_fetch_is_woken_by_a_commit,
     a_parked_fetch_waits_for_enough_bytes,
+    a_fetch_waits_for_no_more_than_it_may_get,
     offsets_outside_of_the_log,
     leader_epochs_are_checked,
     unknown_topics_and_sessions,
@@ -122,6 +126,21 @@ async fn a_parked_fetch_waits_for_enough_bytes(harness: &Harness) {
     assert_eq!(batches(&response.responses[0].partitions[0]).len(), 3);
 }
 
+async fn a_fetch_waits_for_no_more_than_it_may_get(harness: &Harness) {
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    let one = batch(["x".repeat(1000)]);
+    for _ in 0..3 {
+        produce(&client, "t", one.clone()).await;
+    }
+    let mut request = fetch_request("t", &[(0, 0)]);
+    request.max_wait_ms = LONG_MS;
+    request.max_bytes = 2 * one.len() as i32;
+    request.min_bytes = 3 * one.len() as i32;
+    let response = client.call(request, FETCH).await;
+    assert_eq!(batches(&response.responses[0].partitions[0]).len(), 2);
+}
+
 async fn offsets_outside_of_the_log(harness: &Harness) {
     let client = harness.connect().await;
     create_topic(&client, "t", 1).await;
@@ -224,4 +243,39 @@ async fn what_is_not_in_the_page_cache_comes_from_the_disk() {
         values(&response.responses[0].partitions[0]).into_iter().map(|(_, value)| value).collect();
     assert!(got == sent, "{} values came back", got.len());
     harness.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_are_looked_for_where_nobody_waits_and_then_on_the_disk() {
+    for way in [Way::Tcp, Way::InProcess] {
+        let harness = Harness::start(way).await;
+        let client = harness.connect().await;
+        let configs = [("index.interval.bytes", "0"), ("segment.bytes", "100000")];
+        assert_eq!(create_topic_with(&client, "cold", 1, &configs).await.error_code, 0);
+        for at in 0..400_i64 {
+            let batch = batch_at(1_357_000_000_000 + at, [format!("{at} {}", "x".repeat(1000))]);
+            produce(&client, "cold", batch).await;
+        }
+        for offset in [0, 57, 250, 399] {
+            forget_cached(&harness, "cold");
+            let got = values(&fetch(&client, "cold", offset).await);
+            assert_eq!(got[0].0, offset, "{way:?}");
+            forget_cached(&harness, "cold");
+            let found = list_offset(&client, "cold", 1_357_000_000_000 + offset).await;
+            assert_eq!((found.error_code, found.offset), (0, offset), "{way:?}");
+        }
+        // One that comes upon the end is parked, and woken.
+        forget_cached(&harness, "cold");
+        let mut request = fetch_request("cold", &[(0, 390)]);
+        (request.max_wait_ms, request.min_bytes) = (LONG_MS, 20_000);
+        let parked = tokio::spawn(client.send(request, FETCH));
+        let producer = harness.connect().await;
+        for _ in 0..30 {
+            produce(&producer, "cold", batch(["x".repeat(1000)])).await;
+        }
+        let response = parked.await.expect("it is answered");
+        assert!(batches(&response.responses[0].partitions[0]).len() >= 19);
+        assert_eq!(list_offset(&client, "cold", -3).await.offset, 399, "the record with the latest time");
+        harness.finish().await;
+    }
 }
