@@ -21,7 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
 const ABSENT: &[(&str, &[&str])] = &[
     ("protocol", &["tokio", "rocksdb", "datafusion", "arrow"]),
     ("storage", &["tokio", "rocksdb", "datafusion", "arrow"]),
-    ("controller", &["rocksdb", "datafusion", "arrow"]),
+    ("controller", &["tokio", "rocksdb", "datafusion", "arrow"]),
     ("broker", &["rocksdb", "datafusion", "arrow"]),
     ("client", &["rocksdb", "datafusion", "arrow"]),
     ("streams", &["datafusion", "arrow"]),
