@@ -1,7 +1,8 @@
 //! The cluster as a client sees it: its metadata, kept fresh, and calls that are retried.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytestring::ByteString;
@@ -12,7 +13,8 @@ use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse};
 use thalweg_protocol::messages::{Api, ApiKey};
 use thalweg_protocol::{Connect, ErrorCode, LeaderEpoch, NodeId, TopicPartition};
-use tokio::time::Instant;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep_until};
 
 use crate::backoff::Backoff;
 use crate::config::ClientConfig;
@@ -35,6 +37,8 @@ pub(crate) struct Cluster {
     metadata: RwLock<Known>,
     /// Guards which refresh is under way, and the topics that one asks for.
     refresh: Mutex<Refreshing>,
+    /// Counts the changes of the metadata.
+    version: AtomicU64,
     rng: Mutex<Rng>,
 }
 
@@ -43,26 +47,67 @@ struct Known {
     as_of: Instant,
 }
 
-#[derive(Default)]
 struct Refreshing {
-    wanted: BTreeSet<ByteString>,
-    running: Option<Refresh>,
+    /// What refreshes ask for, and how many hold on to each; with none, it has been looked up.
+    wanted: BTreeMap<ByteString, usize>,
+    running: Option<(AbortHandle, Refresh)>,
+    /// After a failure the next one waits.
+    not_before: Instant,
+    backoff: Backoff,
+}
+
+/// Topics that every refresh asks for as long as this lives.
+pub(crate) struct Wanted {
+    cluster: Arc<Cluster>,
+    topics: BTreeSet<ByteString>,
+}
+
+impl Wanted {
+    pub(crate) fn new(cluster: &Arc<Cluster>) -> Self {
+        Self { cluster: Arc::clone(cluster), topics: BTreeSet::new() }
+    }
+
+    pub(crate) fn add(&mut self, topic: &ByteString) {
+        if self.topics.insert(topic.clone()) {
+            self.cluster.hold(topic);
+        }
+    }
+
+    /// Holds on to these topics and no others.
+    pub(crate) fn set(&mut self, topics: BTreeSet<ByteString>) {
+        topics.difference(&self.topics).for_each(|topic| self.cluster.hold(topic));
+        self.topics.difference(&topics).for_each(|topic| self.cluster.release(topic));
+        self.topics = topics;
+    }
+}
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.set(BTreeSet::new());
+    }
 }
 
 impl Cluster {
     pub(crate) async fn connect(config: ClientConfig) -> Result<Arc<Self>> {
         let bootstrap = bootstrap_brokers(&config)?;
-        let rng = config.seed.map_or_else(Rng::new, Rng::with_seed);
+        let mut rng = config.seed.map_or_else(Rng::new, Rng::with_seed);
         let connector = config.connector.clone().unwrap_or_else(|| {
             let limit = Duration::from_millis(config.connect_timeout_ms);
             Arc::new(TcpConnector::new(&config.client_id, limit))
         });
+        let backoff = Backoff::new(config.retry_backoff_ms, config.retry_backoff_max_ms, rng.fork());
         let cluster = Arc::new(Self {
             pool: Arc::new(new_pool(&config, &connector, rng.clone())),
             connector,
             bootstrap,
             metadata: RwLock::new(Known { metadata: Arc::default(), as_of: Instant::now() }),
-            refresh: Mutex::default(),
+            refresh: Mutex::new(Refreshing {
+                wanted: BTreeMap::new(),
+                running: None,
+                not_before: Instant::now(),
+                backoff,
+            }),
+            version: AtomicU64::new(0),
             rng: Mutex::new(rng),
             config,
         });
@@ -115,35 +160,66 @@ impl Cluster {
         self.metadata.read().as_of.elapsed() > Duration::from_millis(self.config.metadata_max_age_ms)
     }
 
-    /// Names topics that every refresh from now on asks for.
-    pub(crate) fn want<'a>(&self, topics: impl IntoIterator<Item = &'a ByteString>) -> bool {
-        let mut refresh = self.refresh.lock();
-        let mut is_new = false;
-        for topic in topics {
-            is_new |= refresh.wanted.insert(topic.clone());
-        }
-        if is_new {
-            // What is under way may not have asked for them.
-            refresh.running = None;
-        }
-        is_new
+    /// Changes whenever the metadata may have.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
-    /// Refreshes no longer ask for this topic.
+    /// Names topics that every refresh from now on asks for, until one of them is forgotten.
+    pub(crate) fn want<'a>(&self, topics: impl IntoIterator<Item = &'a ByteString>) {
+        let mut refresh = self.refresh.lock();
+        for topic in topics {
+            refresh.want(topic);
+        }
+    }
+
+    fn hold(&self, topic: &ByteString) {
+        *self.refresh.lock().want(topic) += 1;
+    }
+
+    fn release(&self, topic: &ByteString) {
+        let mut refresh = self.refresh.lock();
+        let Some(holders) = refresh.wanted.get_mut(topic) else { return };
+        *holders = holders.saturating_sub(1);
+        if *holders == 0 {
+            refresh.wanted.remove(topic);
+        }
+    }
+
+    fn is_wanted(&self, topic: &ByteString) -> bool {
+        self.refresh.lock().wanted.contains_key(topic)
+    }
+
+    /// Refreshes no longer ask for this topic, unless somebody holds on to it.
     pub(crate) fn forget(&self, topic: &ByteString) {
-        self.refresh.lock().wanted.remove(topic);
+        let mut refresh = self.refresh.lock();
+        if refresh.wanted.get(topic) == Some(&0) {
+            refresh.wanted.remove(topic);
+        }
     }
 
     /// Asks for the metadata of the wanted topics; those who ask at the same time share one request.
+    ///
+    /// It goes on by itself, or an answer from before nobody cared would be taken for a new one later.
     pub(crate) fn refresh(self: &Arc<Self>) -> Refresh {
         let mut refresh = self.refresh.lock();
-        if let Some(running) = refresh.running.as_ref().filter(|running| running.peek().is_none()) {
+        if let Some((task, running)) = &refresh.running
+            && !task.is_finished()
+        {
             return running.clone();
         }
         let cluster = Arc::clone(self);
-        let topics: Vec<ByteString> = refresh.wanted.iter().cloned().collect();
-        let running = async move { cluster.ask_for(Some(topics)).await }.boxed().shared();
-        refresh.running = Some(running.clone());
+        let topics: Vec<ByteString> = refresh.wanted.keys().cloned().collect();
+        let not_before = refresh.not_before;
+        let asking = tokio::spawn(async move {
+            sleep_until(not_before).await;
+            let answer = cluster.ask_for(Some(topics)).await;
+            cluster.refresh.lock().note(answer.is_ok());
+            answer
+        });
+        let task = asking.abort_handle();
+        let running = async move { asking.await.unwrap_or(Err(Error::Closed)) }.boxed().shared();
+        refresh.running = Some((task, running.clone()));
         running
     }
 
@@ -167,19 +243,21 @@ impl Cluster {
         });
         let request =
             MetadataRequest { topics, allow_auto_topic_creation: false, ..MetadataRequest::default() };
+        let asked = Instant::now();
         let response = self.call_once(request).await?;
         let code = ErrorCode::from(response.error_code);
         if !code.is_none() {
             let subject = "the cluster".to_owned();
             return Err(Error::Broker { api: ApiKey::Metadata, code, subject, message: None });
         }
-        Ok(self.learn(response, all))
+        Ok(self.learn(response, all, asked))
     }
 
-    fn learn(&self, response: MetadataResponse, all: bool) -> Arc<Metadata> {
+    fn learn(&self, response: MetadataResponse, all: bool, as_of: Instant) -> Arc<Metadata> {
         let mut known = self.metadata.write();
         known.metadata = Arc::new(known.metadata.with(response, all));
-        known.as_of = Instant::now();
+        known.as_of = as_of;
+        self.version.fetch_add(1, Ordering::Release);
         Arc::clone(&known.metadata)
     }
 
@@ -199,16 +277,22 @@ impl Cluster {
         true
     }
 
-    /// Waits until the topic is known; one that stays unknown for a moment does not exist.
+    /// Waits until the topic is known.
     pub(crate) async fn topic_known(self: &Arc<Self>, topic: &ByteString) -> Result<Arc<Metadata>> {
         let known = self.metadata();
-        if known.topic(topic).is_some() && !self.is_stale() {
+        // What nobody wants any more may be of long ago.
+        if known.topic(topic).is_some() && !self.is_stale() && self.is_wanted(topic) {
             return Ok(known);
         }
-        self.want([topic]);
+        self.look_up(topic).await
+    }
+
+    /// Asks about the topic; one that stays unknown for a moment does not exist.
+    pub(crate) async fn look_up(self: &Arc<Self>, topic: &ByteString) -> Result<Arc<Metadata>> {
         let unknown_until = Instant::now() + Duration::from_millis(self.config.unknown_topic_wait_ms);
         let mut retry = self.retry("asking for metadata");
         loop {
+            self.want([topic]);
             let error = match self.refresh().await {
                 Ok(metadata) if metadata.topic(topic).is_some() => return Ok(metadata),
                 Ok(_) => Error::UnknownTopic { topic: topic.clone() },
@@ -263,6 +347,24 @@ impl Cluster {
 
     async fn call_once<A: Api>(&self, request: A) -> Result<A::Response> {
         self.any_node().await?.call(request).await
+    }
+}
+
+impl Refreshing {
+    /// How many hold on to the topic.
+    fn want(&mut self, topic: &ByteString) -> &mut usize {
+        if !self.wanted.contains_key(topic) {
+            // What is under way does not ask for it.
+            self.running = None;
+        }
+        self.wanted.entry(topic.clone()).or_default()
+    }
+
+    fn note(&mut self, succeeded: bool) {
+        match succeeded {
+            true => self.backoff.reset(),
+            false => self.not_before = Instant::now() + self.backoff.next(),
+        }
     }
 }
 

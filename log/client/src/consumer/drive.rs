@@ -334,6 +334,7 @@ impl Consumer {
         let added: Vec<TopicPartition> =
             assigned.into_iter().filter(|partition| !self.partitions.contains_key(partition)).collect();
         self.add_partitions(added.iter().cloned());
+        self.hold_topics();
         self.rebalanced.push(RebalanceEvent::Assigned(added));
     }
 }

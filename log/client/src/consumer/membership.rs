@@ -11,7 +11,7 @@ use super::assignor::Assignor;
 use super::heartbeat::{Heart, Pulse, Signal, leave};
 use super::join::{Identity, Joining};
 use super::offsets::GroupMetadata;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Wanted};
 use crate::config::ConsumerConfig;
 use crate::coordinator::{Coordinator, CoordinatorOf};
 use crate::error::Result;
@@ -43,6 +43,8 @@ pub(super) struct Membership {
     /// For the leader: how many partitions the topics had when it assigned them, and the metadata looked at
     /// last.
     counts: Option<BTreeMap<ByteString, i32>>,
+    /// For the leader: the topics of all members.
+    wanted: Wanted,
     looked_at: Arc<Metadata>,
 }
 
@@ -68,6 +70,7 @@ impl Membership {
             topics: Vec::new(),
             phase: Phase::Outside,
             counts: None,
+            wanted: Wanted::new(cluster),
             looked_at: cluster.metadata(),
         }
     }
@@ -132,6 +135,7 @@ impl Membership {
         counts: Option<BTreeMap<ByteString, i32>>,
     ) -> Arc<dyn Assignor> {
         self.phase = Phase::Stable;
+        self.wanted.set(counts.iter().flatten().map(|(topic, _)| topic.clone()).collect());
         self.counts = counts;
         self.looked_at = self.coordinator.cluster().metadata();
         Arc::clone(&self.assignors[assignor])

@@ -32,7 +32,7 @@ use self::fetcher::Fetcher;
 use self::membership::{Membership, Phase};
 use self::position::{PartitionState, Position, Search};
 use crate::by_leader::list_offsets;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Wanted};
 use crate::config::ConsumerConfig;
 use crate::coordinator::Coordinator;
 use crate::error::{Error, Result};
@@ -54,6 +54,7 @@ const NOT_ASSIGNED: &str = "the partition is not assigned to this consumer";
 /// Dropping a consumer without [`Consumer::close`] leaves its group to notice by the session timeout.
 pub struct Consumer {
     cluster: Arc<Cluster>,
+    wanted: Wanted,
     config: ConsumerConfig,
     assignors: Vec<Arc<dyn Assignor>>,
     partitions: BTreeMap<TopicPartition, PartitionState>,
@@ -89,6 +90,7 @@ impl Consumer {
         Ok(Self {
             fetcher: Fetcher::new(Arc::clone(&cluster), &config),
             committer: group.as_ref().map(|group| Committer::new(Arc::clone(group))),
+            wanted: Wanted::new(&cluster),
             cluster,
             config,
             assignors,
@@ -123,6 +125,7 @@ impl Consumer {
         let wanted: BTreeSet<TopicPartition> = partitions.into_iter().collect();
         self.partitions.retain(|partition, _| wanted.contains(partition));
         self.add_partitions(wanted);
+        self.hold_topics();
         Ok(())
     }
 
@@ -138,14 +141,15 @@ impl Consumer {
             return misuse("partitions are assigned: call unsubscribe first");
         }
         let topics: BTreeSet<ByteString> = topics.into_iter().map(Into::into).collect();
-        self.cluster.want(&topics);
         self.fetcher.wants_metadata = true;
         let membership = self.membership.get_or_insert_with(|| {
             let (config, assignors) = (self.config.clone(), self.assignors.clone());
             Membership::new(&self.cluster, group, config, assignors, Arc::clone(&self.wake))
         });
         membership.topics = topics.into_iter().collect();
-        if membership.phase == Phase::Stable {
+        let is_stable = membership.phase == Phase::Stable;
+        self.hold_topics();
+        if is_stable {
             self.start_rebalance();
         }
         Ok(())
@@ -159,7 +163,9 @@ impl Consumer {
         self.join = None;
         self.partitions.clear();
         self.rebalanced.clear();
-        match self.membership.take() {
+        let membership = self.membership.take();
+        self.hold_topics();
+        match membership {
             Some(mut membership) => membership.leave().await,
             None => Ok(()),
         }
@@ -407,11 +413,21 @@ impl Consumer {
 
     fn add_partitions(&mut self, partitions: impl IntoIterator<Item = TopicPartition>) {
         for partition in partitions {
-            self.cluster.want([&partition.topic]);
             self.next_version += 1;
             let version = self.next_version;
             self.partitions.entry(partition).or_insert_with(|| PartitionState::new(version));
         }
+    }
+
+    /// Lets metadata tell of the topics that are read or subscribed to.
+    fn hold_topics(&mut self) {
+        let mut topics: BTreeSet<ByteString> = self.subscription().into_iter().collect();
+        for partition in self.partitions.keys() {
+            if !topics.contains(&partition.topic) {
+                topics.insert(partition.topic.clone());
+            }
+        }
+        self.wanted.set(topics);
     }
 }
 

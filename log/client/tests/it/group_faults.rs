@@ -290,3 +290,28 @@ async fn automatic_commits_do_not_pile_up() {
         assert!(fake.committed(0) < Some(1) || fake.committed(0) == Some(19), "an old one is committed");
     }
 }
+
+#[tokio::test]
+async fn a_topic_that_somebody_else_looks_up_in_vain_is_noticed_when_it_is_back() {
+    let fake = Fake::new(1);
+    let config = ClientConfig { metadata_max_age_ms: 20, ..fake.config() };
+    let client = Client::connect(config.clone()).await.expect("the fake answers");
+    let config = ConsumerConfig { heartbeat_interval_ms: 5, ..ConsumerConfig::group("group") };
+    let mut member = client.consumer(config).expect("the configuration is right");
+    member.subscribe([TOPIC]).expect("it has a group");
+    assert_eq!(next_event(&mut member).await, RebalanceEvent::Assigned(all(&fake)));
+    client.admin().delete_topic(TOPIC).await.expect("it is deleted");
+    assert!(client.partition_count(TOPIC).await.is_err());
+    let mut events = Vec::new();
+    let deadline = Instant::now() + PATIENCE;
+    while !member.assignment().is_empty() {
+        assert!(Instant::now() < deadline, "{events:?}");
+        events.extend(member.poll(Duration::from_millis(10)).await.expect("the poll succeeds").events);
+    }
+    assert!(client.partition_count(TOPIC).await.is_err());
+    fake.create_topic(2);
+    while member.assignment() != all(&fake) {
+        assert!(Instant::now() < deadline, "{events:?}");
+        events.extend(member.poll(Duration::from_millis(10)).await.expect("the poll succeeds").events);
+    }
+}

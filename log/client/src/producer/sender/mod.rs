@@ -19,6 +19,7 @@ use super::batch::Batch;
 use super::core::Core;
 use super::flush::Flushes;
 use super::queue::{Identity, PartitionQueue};
+use crate::cluster::Wanted;
 use crate::config::Acks;
 use crate::error::{Error, Result};
 use crate::node::Node;
@@ -64,6 +65,7 @@ struct NodeState {
 
 pub(in crate::producer) struct Sender {
     core: Arc<Core>,
+    wanted: Wanted,
     inbox: mpsc::UnboundedReceiver<Message>,
     to_self: mpsc::WeakUnboundedSender<Message>,
     pool: Pool,
@@ -94,6 +96,7 @@ impl Sender {
     ) -> Self {
         Self {
             pool: core.cluster.new_pool(),
+            wanted: Wanted::new(&core.cluster),
             core,
             inbox,
             to_self,
@@ -171,7 +174,7 @@ impl Sender {
                 let keeps_order = config.is_idempotent() || config.acks == Acks::None;
                 let max_in_flight = if keeps_order { config.max_in_flight } else { 1 };
                 let partition = batch.partition.clone();
-                self.core.cluster.want([&partition.topic]);
+                self.wanted.add(&partition.topic);
                 self.slots.insert(partition.clone(), self.queues.len());
                 self.queues.push(PartitionQueue::new(partition, config.is_idempotent(), max_in_flight));
                 self.queues.len() - 1

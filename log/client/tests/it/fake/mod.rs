@@ -19,6 +19,7 @@ use thalweg_protocol::messages::add_partitions_to_txn::{
 };
 use thalweg_protocol::messages::api_versions::{ApiVersion, ApiVersionsResponse, FinalizedFeatureKey};
 use thalweg_protocol::messages::create_topics::{CreatableTopic, CreatableTopicResult, CreateTopicsResponse};
+use thalweg_protocol::messages::delete_topics::{DeletableTopicResult, DeleteTopicsResponse};
 use thalweg_protocol::messages::fetch::{FetchRequest, FetchResponse, FetchableTopicResponse, PartitionData};
 use thalweg_protocol::messages::find_coordinator::{Coordinator, FindCoordinatorResponse};
 use thalweg_protocol::messages::heartbeat::HeartbeatResponse;
@@ -27,7 +28,8 @@ use thalweg_protocol::messages::list_offsets::{
     ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse,
 };
 use thalweg_protocol::messages::metadata::{
-    MetadataResponse, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+    MetadataRequest, MetadataResponse, MetadataResponseBroker, MetadataResponsePartition,
+    MetadataResponseTopic,
 };
 use thalweg_protocol::messages::produce::{
     LeaderIdAndEpoch, PartitionProduceResponse, ProduceRequest, ProduceResponse, TopicProduceResponse,
@@ -54,7 +56,7 @@ pub enum Fate {
     AnswerLost,
     /// It is refused, for each of its partitions.
     Refused(ErrorCode),
-    /// A fetch is refused as a whole.
+    /// A request for metadata or a fetch is refused as a whole.
     RefusedWhole(ErrorCode),
     /// It is answered when [`Fake::release`] is called.
     Held,
@@ -62,7 +64,6 @@ pub enum Fate {
 
 /// The topic that there is.
 pub const TOPIC: &str = "topic";
-const TOPIC_ID: Uuid = Uuid([7; 16]);
 
 /// A cluster of two nodes with one topic.
 #[derive(Clone)]
@@ -71,6 +72,11 @@ pub struct Fake {
 }
 
 struct State {
+    /// Whether the topic exists, and how often it has been created.
+    exists: bool,
+    created: u8,
+    /// Names of others.
+    others: Vec<ByteString>,
     partitions: Vec<Partition>,
     /// What happens to the next requests of an API; after them all are answered.
     fates: HashMap<ApiKey, VecDeque<Fate>>,
@@ -102,6 +108,9 @@ struct FakeConnection {
 impl Fake {
     pub fn new(partitions: usize) -> Self {
         let state = State {
+            exists: true,
+            created: 1,
+            others: Vec::new(),
             partitions: (0..partitions).map(|_| Partition::new()).collect(),
             fates: HashMap::new(),
             requests: Vec::new(),
@@ -138,6 +147,7 @@ impl Fake {
             retry_backoff_max_ms: 4,
             request_timeout_ms: 2_000,
             api_timeout_ms: 300,
+            unknown_topic_wait_ms: 20,
             seed: Some(1),
             ..ClientConfig::with_connector(Arc::new(self.clone()))
         }
@@ -161,6 +171,15 @@ impl Fake {
 
     pub fn add_partition(&self) {
         self.state.lock().partitions.push(Partition::new());
+    }
+
+    pub fn delete_topic(&self) {
+        self.state.lock().exists = false;
+    }
+
+    /// Creates the topic, when it has been deleted.
+    pub fn create_topic(&self, partitions: usize) {
+        self.state.lock().create_topic(partitions);
     }
 
     pub fn partitions(&self) -> usize {
@@ -257,9 +276,15 @@ impl Connection for FakeConnection {
         }
         let refusal = if let Fate::Refused(code) = fate { Some(code) } else { None };
         let mut response = state.answer(self.node, request, refusal);
-        if let (Fate::RefusedWhole(code), Response::Fetch(fetched)) = (fate, &mut response) {
-            fetched.error_code = code.code();
-            fetched.responses.clear();
+        match (fate, &mut response) {
+            (Fate::RefusedWhole(code), Response::Fetch(fetched)) => {
+                fetched.error_code = code.code();
+                fetched.responses.clear();
+            }
+            (Fate::RefusedWhole(code), Response::Metadata(metadata)) => {
+                *metadata = MetadataResponse { error_code: code.code(), ..MetadataResponse::default() };
+            }
+            _ => {}
         }
         match fate {
             Fate::AnswerLost => {
@@ -293,15 +318,26 @@ impl State {
         let code = refusal.unwrap_or(ErrorCode::None).code();
         match request {
             Request::ApiVersions(_) => self.versions().into(),
-            Request::Metadata(_) => self.metadata(code).into(),
+            Request::Metadata(request) => self.metadata(request, code).into(),
             Request::CreateTopics(request) => {
-                let created = |topic: CreatableTopic| CreatableTopicResult {
-                    name: topic.name,
-                    error_code: code,
-                    ..CreatableTopicResult::default()
+                let created = |(at, topic): (usize, CreatableTopic)| {
+                    // Of several topics a refusal is the last one's, all others are created.
+                    let code = if at + 1 == request.topics.len() { code } else { 0 };
+                    self.answer_create(topic, code)
                 };
-                let topics = request.topics.into_iter().map(created).collect();
+                let topics = request.topics.clone().into_iter().enumerate().map(created).collect();
                 CreateTopicsResponse { topics, ..CreateTopicsResponse::default() }.into()
+            }
+            Request::DeleteTopics(request) => {
+                let name = request.topics[0].name.clone();
+                let code = match code {
+                    0 if !self.exists => ErrorCode::UnknownTopicOrPartition.code(),
+                    code => code,
+                };
+                self.exists &= code != 0;
+                let result =
+                    DeletableTopicResult { name, error_code: code, ..DeletableTopicResult::default() };
+                DeleteTopicsResponse { responses: vec![result], ..DeleteTopicsResponse::default() }.into()
             }
             Request::FindCoordinator(request) => FindCoordinatorResponse {
                 coordinators: vec![Coordinator {
@@ -395,32 +431,68 @@ impl State {
         }
     }
 
-    fn metadata(&self, code: i16) -> MetadataResponse {
+    fn create_topic(&mut self, partitions: usize) {
+        assert!(!self.exists);
+        self.exists = true;
+        self.created += 1;
+        self.partitions = (0..partitions).map(|_| Partition::new()).collect();
+    }
+
+    /// All topics but the one that there is are created by name only.
+    fn answer_create(&mut self, topic: CreatableTopic, code: i16) -> CreatableTopicResult {
+        let is_known = if topic.name == TOPIC { self.exists } else { self.others.contains(&topic.name) };
+        let code = match code {
+            0 if is_known => ErrorCode::TopicAlreadyExists.code(),
+            code => code,
+        };
+        if code == 0 && topic.name == TOPIC {
+            self.create_topic(topic.num_partitions as usize);
+        } else if code == 0 {
+            self.others.push(topic.name.clone());
+        }
+        CreatableTopicResult { name: topic.name, error_code: code, ..CreatableTopicResult::default() }
+    }
+
+    fn metadata(&self, request: MetadataRequest, code: i16) -> MetadataResponse {
         let broker = |node_id: i32| MetadataResponseBroker {
             node_id,
             host: ByteString::from(format!("node-{node_id}")),
             port: 1,
             rack: None,
         };
-        let partitions =
-            self.partitions.iter().enumerate().map(|(index, partition)| MetadataResponsePartition {
-                partition_index: index as i32,
-                leader_id: partition.leader,
-                leader_epoch: partition.epoch,
-                ..MetadataResponsePartition::default()
-            });
-        let topic = MetadataResponseTopic {
-            name: Some(ByteString::from_static(TOPIC)),
-            topic_id: TOPIC_ID,
-            error_code: code,
-            partitions: partitions.collect(),
+        let all = || vec![ByteString::from_static(TOPIC)];
+        let names = request.topics.map_or_else(all, |asked| {
+            asked.into_iter().map(|asked| asked.name.expect("clients name topics")).collect()
+        });
+        let topic = |name: ByteString| MetadataResponseTopic {
+            error_code: match code {
+                0 if name == TOPIC && !self.exists => ErrorCode::UnknownTopicOrPartition.code(),
+                0 if name != TOPIC && !self.others.contains(&name) => {
+                    ErrorCode::UnknownTopicOrPartition.code()
+                }
+                code => code,
+            },
+            topic_id: Uuid([if name == TOPIC { self.created } else { 100 }; 16]),
+            partitions: if name == TOPIC { self.partition_metadata() } else { Vec::new() },
+            name: Some(name),
             ..MetadataResponseTopic::default()
         };
         MetadataResponse {
             brokers: vec![broker(1), broker(2)],
-            topics: vec![topic],
+            topics: names.into_iter().map(topic).collect(),
             ..MetadataResponse::default()
         }
+    }
+
+    fn partition_metadata(&self) -> Vec<MetadataResponsePartition> {
+        let partition = |(index, partition): (usize, &Partition)| MetadataResponsePartition {
+            partition_index: index as i32,
+            leader_id: partition.leader,
+            leader_epoch: partition.epoch,
+            replica_nodes: vec![1],
+            ..MetadataResponsePartition::default()
+        };
+        self.partitions.iter().enumerate().map(partition).collect()
     }
 
     fn open_transaction(&mut self, opens: bool) {
