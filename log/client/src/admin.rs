@@ -1,6 +1,6 @@
 //! The calls that manage topics, offsets and the cluster.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use thalweg_protocol::messages::create_topics::{
 use thalweg_protocol::messages::delete_topics::{DeleteTopicState, DeleteTopicsRequest};
 use thalweg_protocol::messages::describe_cluster::{DescribeClusterBroker, DescribeClusterRequest};
 use thalweg_protocol::messages::{Api, ApiKey};
-use thalweg_protocol::{ErrorCode, NodeId, Offset, TopicPartition, Uuid};
+use thalweg_protocol::{ConnectionError, ErrorCode, NodeId, Offset, TopicPartition, Uuid};
 
 use crate::by_leader::{delete_records, list_offsets};
 use crate::cluster::Cluster;
@@ -21,7 +21,7 @@ use crate::consumer::{
 };
 use crate::coordinator::Coordinator;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{BrokerAddress, TopicMetadata};
+use crate::metadata::{BrokerAddress, PartitionMetadata, TopicMetadata};
 
 /// The first version of DeleteTopics that takes names or ids.
 const NAMES_AND_IDS: i16 = 6;
@@ -102,36 +102,117 @@ impl Admin {
         created.pop().unwrap_or(Err(missing(ApiKey::CreateTopics)))
     }
 
-    /// Creates topics and waits until they can be used; each has a result of its own, in the order asked for.
+    /// Creates topics and waits until they can be used; each has a result of its own, in the order asked for. One
+    /// that an attempt may have created whose answer got lost counts as created, if it is as asked for.
     ///
     /// # Errors
     /// Whatever keeps the cluster from answering.
     pub async fn create_topics(&self, topics: Vec<NewTopic>) -> Result<Vec<Result<CreatedTopic>>> {
-        let names: Vec<ByteString> = topics.iter().map(|topic| topic.name.clone()).collect();
-        let request = CreateTopicsRequest {
-            topics: topics.into_iter().map(creatable).collect(),
-            timeout_ms: self.timeout_ms(),
-            validate_only: false,
-        };
-        let response = self.call(
-            "creating topics",
-            || request.clone(),
-            |response| response.topics.iter().map(|topic| topic.error_code).find(|code| is_passing(*code)),
-        );
-        let mut results: HashMap<_, _> =
-            response.await?.topics.into_iter().map(|topic| (topic.name.clone(), created(topic))).collect();
-        let mut in_order = Vec::with_capacity(names.len());
-        for name in &names {
-            let mut result = results.remove(name).unwrap_or(Err(missing(ApiKey::CreateTopics)));
+        let mut results = self.create_each(&topics).await?;
+        let mut in_order = Vec::with_capacity(topics.len());
+        for topic in &topics {
+            let mut result = results.remove(&topic.name).unwrap_or(Err(missing(ApiKey::CreateTopics)));
             // The controller has it; the brokers may not have heard of it yet.
             if result.is_ok()
-                && let Err(error) = self.wait_for_leaders(name).await
+                && let Err(error) = self.wait_for_leaders(&topic.name).await
             {
                 result = Err(error);
             }
             in_order.push(result);
         }
         Ok(in_order)
+    }
+
+    /// Asks for topics until each has a result; only those whose refusal passes are asked for again.
+    async fn create_each(&self, topics: &[NewTopic]) -> Result<HashMap<ByteString, Result<CreatedTopic>>> {
+        let mut open: BTreeMap<ByteString, &NewTopic> =
+            topics.iter().map(|topic| (topic.name.clone(), topic)).collect();
+        let mut results = HashMap::new();
+        let mut maybe_made = BTreeSet::new();
+        let mut retry = self.cluster.retry("creating topics");
+        while !open.is_empty() {
+            let error = match self.create_once(&open).await {
+                Ok(answers) => {
+                    let mut passing = None;
+                    for (name, answer) in answers {
+                        match answer {
+                            Err(error) if error.kind() == ErrorKind::Retry => {
+                                if error.code() == Some(ErrorCode::RequestTimedOut) {
+                                    maybe_made.insert(name);
+                                }
+                                passing = Some(error);
+                            }
+                            answer => {
+                                let asked = open.remove(&name);
+                                let answer = match (answer, asked) {
+                                    (Err(error), Some(asked)) if maybe_made.contains(&name) => {
+                                        self.made_before(asked, error).await
+                                    }
+                                    (answer, _) => answer,
+                                };
+                                results.insert(name, answer);
+                            }
+                        }
+                    }
+                    // What the answer leaves out will not be in the next one.
+                    let Some(passing) = passing else { break };
+                    passing
+                }
+                Err(error) => {
+                    if is_lost(&error) {
+                        maybe_made.extend(open.keys().cloned());
+                    }
+                    error
+                }
+            };
+            let failed = match error.kind() {
+                ErrorKind::Retry => retry.pause(error).await.err(),
+                _ => Some(error),
+            };
+            match failed {
+                None => {}
+                Some(error) if results.is_empty() && open.len() == topics.len() => return Err(error),
+                Some(error) => {
+                    results.extend(open.keys().map(|name| (name.clone(), Err(error.clone()))));
+                    break;
+                }
+            }
+        }
+        Ok(results)
+    }
+
+    async fn create_once(
+        &self,
+        topics: &BTreeMap<ByteString, &NewTopic>,
+    ) -> Result<Vec<(ByteString, Result<CreatedTopic>)>> {
+        let request = CreateTopicsRequest {
+            topics: topics.values().map(|topic| creatable((*topic).clone())).collect(),
+            timeout_ms: self.timeout_ms(),
+            validate_only: false,
+        };
+        let response = self.cluster.any_node().await?.call(request).await?;
+        Ok(response.topics.into_iter().map(|topic| (topic.name.clone(), created(topic))).collect())
+    }
+
+    /// What a refusal means after an attempt that may have created the topic.
+    async fn made_before(&self, asked: &NewTopic, refusal: Error) -> Result<CreatedTopic> {
+        if refusal.code() != Some(ErrorCode::TopicAlreadyExists) {
+            return Err(refusal);
+        }
+        let found = self.describe_topic(&asked.name).await?;
+        let partitions = found.partitions.len() as i32;
+        let replicas = found.partitions.first().map_or(0, |partition| partition.replicas.len()) as i16;
+        let is_as_asked = asked.partitions.is_none_or(|asked| asked == partitions)
+            && asked.replication_factor.is_none_or(|asked| asked == replicas);
+        match is_as_asked {
+            true => Ok(CreatedTopic {
+                name: found.name,
+                id: found.id,
+                partitions: Some(partitions),
+                replication_factor: Some(replicas),
+            }),
+            false => Err(refusal),
+        }
     }
 
     /// Deletes a topic with all its records, and waits a moment for the cluster to have forgotten it.
@@ -148,20 +229,23 @@ impl Admin {
             timeout_ms: self.timeout_ms(),
         };
         let mut retry = self.cluster.retry("deleting a topic");
+        let mut may_be_gone = false;
         loop {
-            let answer = self.delete_topic_once(name, request).await;
-            match answer {
-                Err(error) if error.kind() == ErrorKind::Retry && !is_unknown_topic(&error) => {
-                    retry.pause(error).await?;
-                }
+            match self.delete_topic_once(name, request).await {
+                Ok(()) => break,
+                Err(error) if is_unknown_topic(&error) && may_be_gone => break,
                 Err(error) if is_unknown_topic(&error) => {
                     return Err(Error::UnknownTopic { topic: ByteString::from(name) });
                 }
+                Err(error) if error.kind() == ErrorKind::Retry => {
+                    may_be_gone |= is_lost(&error) || error.code() == Some(ErrorCode::RequestTimedOut);
+                    retry.pause(error).await?;
+                }
                 Err(error) => return Err(error),
-                Ok(()) => break,
             }
         }
-        self.wait_until_gone(&ByteString::from(name)).await
+        self.wait_until_gone(&ByteString::from(name)).await;
+        Ok(())
     }
 
     /// All topics with their partitions, internal ones included, in the order of their names.
@@ -179,9 +263,7 @@ impl Admin {
     /// [`Error::UnknownTopic`](crate::Error::UnknownTopic) when there is none.
     pub async fn describe_topic(&self, name: &str) -> Result<TopicMetadata> {
         let name = ByteString::from(name);
-        self.cluster.want([&name]);
-        self.cluster.refresh().await?;
-        let metadata = self.cluster.topic_known(&name).await?;
+        let metadata = self.cluster.look_up(&name).await?;
         metadata.topic(&name).cloned().ok_or(Error::UnknownTopic { topic: name })
     }
 
@@ -303,38 +385,41 @@ impl Admin {
     /// Waits until each partition of a new topic has a leader.
     async fn wait_for_leaders(&self, name: &ByteString) -> Result<()> {
         let mut retry = self.cluster.retry("waiting for a new topic's leaders");
-        self.cluster.want([name]);
         loop {
-            let metadata = self.cluster.refresh().await?;
-            let leaderless = match metadata.topic(name) {
-                Some(topic) => topic.partitions.iter().find(|partition| partition.leader == NodeId::NONE),
-                None => {
-                    retry.pause(Error::UnknownTopic { topic: name.clone() }).await?;
-                    continue;
-                }
+            self.cluster.want([name]);
+            let waits_for = match self.cluster.refresh().await {
+                Ok(metadata) => match metadata.topic(name) {
+                    Some(topic) => {
+                        let has_none = |partition: &&PartitionMetadata| partition.leader == NodeId::NONE;
+                        let Some(leaderless) = topic.partitions.iter().find(has_none) else { return Ok(()) };
+                        Error::NoLeader { partition: TopicPartition::new(name.clone(), leaderless.partition) }
+                    }
+                    None => Error::UnknownTopic { topic: name.clone() },
+                },
+                Err(error) if error.kind() == ErrorKind::Retry => error,
+                Err(error) => return Err(error),
             };
-            let Some(leaderless) = leaderless else { return Ok(()) };
-            let partition = TopicPartition::new(name.clone(), leaderless.partition);
-            retry.pause(Error::NoLeader { partition }).await?;
+            retry.pause(waits_for).await?;
         }
     }
 
-    /// A deleted topic may show in a broker's metadata for a moment. One that stays has been created again.
-    async fn wait_until_gone(&self, name: &ByteString) -> Result<()> {
+    /// A deleted topic may show in a broker's metadata for a moment. One that stays has been created again; and
+    /// whether it can be seen or not, it is deleted.
+    async fn wait_until_gone(&self, name: &ByteString) {
         let patience = Duration::from_millis(self.cluster.config().unknown_topic_wait_ms);
         let mut retry = self.cluster.retry_within("waiting for a topic to be gone", patience);
-        self.cluster.want([name]);
         loop {
-            let metadata = self.cluster.refresh().await?;
-            if metadata.topic(name).is_none() {
-                break;
-            }
-            if retry.pause(Error::UnknownTopic { topic: name.clone() }).await.is_err() {
+            self.cluster.want([name]);
+            let stays = match self.cluster.refresh().await {
+                Ok(metadata) if metadata.topic(name).is_none() => break,
+                Ok(_) => Error::UnknownTopic { topic: name.clone() },
+                Err(error) => error,
+            };
+            if retry.pause(stays).await.is_err() {
                 break;
             }
         }
         self.cluster.forget(name);
-        Ok(())
     }
 
     fn timeout_ms(&self) -> i32 {
@@ -379,8 +464,12 @@ fn missing(api: ApiKey) -> Error {
     Error::BadAnswer { api, reason: "the topic is missing from it" }
 }
 
-fn is_passing(code: i16) -> bool {
-    ErrorCode::from(code).is_retriable()
+/// Whether a request may have taken effect though its answer did not come.
+fn is_lost(error: &Error) -> bool {
+    match error {
+        Error::Connection { source, .. } => !matches!(source, ConnectionError::Refused { .. }),
+        _ => false,
+    }
 }
 
 fn is_unknown_topic(error: &Error) -> bool {
