@@ -14,12 +14,13 @@ pub(super) struct Flushes {
     first: u64,
     /// Those that flushes wait for, and then the one that new batches fall into.
     generations: VecDeque<Generation>,
-    first_error: Option<Error>,
 }
 
 #[derive(Debug, Default)]
 struct Generation {
     outstanding: usize,
+    /// The first of its batches', or of those before if nobody has been told.
+    error: Option<Error>,
     waiter: Option<oneshot::Sender<Result<()>>>,
 }
 
@@ -36,11 +37,12 @@ impl Flushes {
 
     /// Counts a batch out.
     pub(super) fn done(&mut self, generation: u64, error: Option<&Error>) {
-        if let (None, Some(error)) = (&self.first_error, error) {
-            self.first_error = Some(error.clone());
-        }
         let at = (generation - self.first) as usize;
-        self.generations[at].outstanding -= 1;
+        let generation = &mut self.generations[at];
+        generation.outstanding -= 1;
+        if let (None, Some(error)) = (&generation.error, error) {
+            generation.error = Some(error.clone());
+        }
         self.answer();
     }
 
@@ -58,16 +60,19 @@ impl Flushes {
 
     /// What failed so far is known to whoever wants to know it.
     pub(super) fn forget_error(&mut self) {
-        self.first_error = None;
+        self.generations.iter_mut().for_each(|generation| generation.error = None);
     }
 
     fn answer(&mut self) {
         while let Some(front) = self.generations.front_mut().filter(|front| front.outstanding == 0) {
             let Some(waiter) = front.waiter.take() else { return };
-            // Nobody may be waiting any more, which is fine.
-            let _ = waiter.send(self.first_error.take().map_or(Ok(()), Err));
+            let untold = waiter.send(front.error.take().map_or(Ok(()), Err));
             self.generations.pop_front();
             self.first += 1;
+            // Nobody waits any more: the next one is told.
+            if let (Err(Err(error)), Some(next)) = (untold, self.generations.front_mut()) {
+                next.error = Some(error);
+            }
         }
     }
 }
@@ -90,8 +95,19 @@ mod tests {
         let (sender, mut flushed) = oneshot::channel();
         flushes.flush(sender);
         assert!(flushed.try_recv().is_err());
+        let latest = flushes.add();
+        flushes.done(latest, Some(&Error::Closed));
         flushes.done(later, None);
-        assert!(matches!(flushed.try_recv(), Ok(Ok(()))), "the error was told once");
+        assert!(
+            matches!(flushed.try_recv(), Ok(Ok(()))),
+            "one error was told, the other is of a record sent later"
+        );
+        let (sender, flushed) = oneshot::channel();
+        drop(flushed);
+        flushes.flush(sender);
+        let (sender, mut flushed) = oneshot::channel();
+        flushes.flush(sender);
+        assert!(matches!(flushed.try_recv(), Ok(Err(Error::Closed))), "it has not been told yet");
         let (sender, mut flushed) = oneshot::channel();
         flushes.flush(sender);
         assert!(matches!(flushed.try_recv(), Ok(Ok(()))), "nothing is outstanding");
