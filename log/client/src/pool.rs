@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytestring::ByteString;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
@@ -29,7 +30,8 @@ pub(crate) struct Pool {
 }
 
 struct Entry {
-    address: String,
+    host: ByteString,
+    port: u16,
     opening: Opening,
     backoff: Backoff,
     not_before: Instant,
@@ -43,7 +45,7 @@ impl Pool {
     /// The connection to a broker, if it is open.
     pub(crate) fn open_node(&self, broker: &BrokerAddress) -> Option<Arc<Node>> {
         let entries = self.entries.lock();
-        let entry = entries.get(&broker.id).filter(|entry| entry.address == broker.host_port())?;
+        let entry = entries.get(&broker.id).filter(|entry| entry.is_of(broker))?;
         match entry.opening.peek() {
             Some(Ok(node)) if !node.is_closed() => Some(Arc::clone(node)),
             _ => None,
@@ -52,9 +54,8 @@ impl Pool {
 
     /// The connection to a broker, opened if it has to be. After a failure the next attempt waits.
     pub(crate) fn node(&self, broker: &BrokerAddress) -> Opening {
-        let address = broker.host_port();
         let mut entries = self.entries.lock();
-        let before = entries.remove(&broker.id).filter(|entry| entry.address == address);
+        let before = entries.remove(&broker.id).filter(|entry| entry.is_of(broker));
         let entry = match before {
             Some(entry) if !is_lost(&entry.opening) => entry,
             Some(mut entry) => {
@@ -68,7 +69,8 @@ impl Pool {
             None => {
                 let mut backoff = self.backoff.clone();
                 let not_before = Instant::now() + backoff.next();
-                Entry { address, opening: self.open_at(broker, Instant::now()), backoff, not_before }
+                let (host, port) = (broker.host.clone(), broker.port);
+                Entry { host, port, opening: self.open_at(broker, Instant::now()), backoff, not_before }
             }
         };
         let opening = entry.opening.clone();
@@ -84,6 +86,12 @@ impl Pool {
             Node::open(connector, &host, port, request_timeout).await.map(Arc::new)
         };
         open.boxed().shared()
+    }
+}
+
+impl Entry {
+    fn is_of(&self, broker: &BrokerAddress) -> bool {
+        self.port == broker.port && self.host == broker.host
     }
 }
 

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use super::super::batch::Batch;
 use super::super::delivery::BatchAcknowledged;
-use super::super::queue::PartitionQueue;
 use super::{Event, Sender, Sent};
 use crate::by_leader::AnswersByPartition;
 use crate::config::Acks;
@@ -195,7 +194,8 @@ impl Sender {
     }
 
     pub(super) fn give_up_waiting(&mut self, error: &Error) {
-        let batches: Vec<Batch> = self.queues.iter_mut().flat_map(PartitionQueue::abandon).collect();
+        let (busy, queues) = (&self.busy, &mut self.queues);
+        let batches: Vec<Batch> = busy.iter().flat_map(|&slot| queues[slot].abandon()).collect();
         for batch in batches {
             self.finish(batch, Err(error.clone()));
         }

@@ -71,6 +71,10 @@ pub(in crate::producer) struct Sender {
     pool: Pool,
     slots: HashMap<TopicPartition, usize>,
     queues: Vec<PartitionQueue>,
+    /// The slots of the queues that are not idle, and perhaps of some that have just become it.
+    busy: Vec<usize>,
+    /// By slot, whether it is among them.
+    is_busy: Vec<bool>,
     nodes: HashMap<NodeId, NodeState>,
     events: FuturesUnordered<BoxFuture<'static, Event>>,
     flushes: Flushes,
@@ -102,6 +106,8 @@ impl Sender {
             to_self,
             slots: HashMap::new(),
             queues: Vec::new(),
+            busy: Vec::new(),
+            is_busy: Vec::new(),
             nodes: HashMap::new(),
             events: FuturesUnordered::new(),
             flushes: Flushes::default(),
@@ -120,7 +126,7 @@ impl Sender {
     /// Runs until all of the producer's handles are gone and everything they left has been sent.
     pub(in crate::producer) async fn run(mut self) {
         let mut is_open = true;
-        while is_open || self.queues.iter().any(|queue| !queue.is_idle()) {
+        while is_open || !self.busy.is_empty() {
             let wake = self.wakes_at();
             tokio::select! {
                 message = self.inbox.recv(), if is_open => match message {
@@ -140,7 +146,20 @@ impl Sender {
             self.expire();
             self.send_ready();
             self.answer_abandons();
+            self.leave_out_idle();
         }
+    }
+
+    fn leave_out_idle(&mut self) {
+        let (queues, is_busy) = (&self.queues, &mut self.is_busy);
+        self.busy.retain(|&slot| {
+            is_busy[slot] = !queues[slot].is_idle();
+            is_busy[slot]
+        });
+    }
+
+    fn busy_queues(&self) -> impl Iterator<Item = &PartitionQueue> {
+        self.busy.iter().map(|&slot| &self.queues[slot])
     }
 
     fn take(&mut self, message: Message) {
@@ -177,18 +196,22 @@ impl Sender {
                 self.wanted.add(&partition.topic);
                 self.slots.insert(partition.clone(), self.queues.len());
                 self.queues.push(PartitionQueue::new(partition, config.is_idempotent(), max_in_flight));
+                self.is_busy.push(false);
                 self.queues.len() - 1
             }
         };
         self.queues[slot].push(batch);
+        if !std::mem::replace(&mut self.is_busy[slot], true) {
+            self.busy.push(slot);
+        }
     }
 
     fn wakes_at(&self) -> Instant {
         let delivery_timeout = self.core.delivery_timeout();
         let expiries =
-            self.queues.iter().filter_map(|queue| Some(queue.oldest_waiting()? + delivery_timeout));
+            self.busy_queues().filter_map(|queue| Some(queue.oldest_waiting()? + delivery_timeout));
         let holds =
-            self.queues.iter().filter_map(PartitionQueue::not_before).filter(|time| *time > self.looked_at);
+            self.busy_queues().filter_map(PartitionQueue::not_before).filter(|time| *time > self.looked_at);
         let soonest = expiries.chain(holds).chain(self.lingered_at).min();
         soonest.unwrap_or_else(|| Instant::now() + NEVER)
     }
@@ -221,7 +244,8 @@ impl Sender {
     fn expire(&mut self) {
         let after_ms = self.core.config.delivery_timeout_ms;
         let Some(before) = Instant::now().checked_sub(self.core.delivery_timeout()) else { return };
-        let expired: Vec<Batch> = self.queues.iter_mut().flat_map(|queue| queue.expire(before)).collect();
+        let (busy, queues) = (&self.busy, &mut self.queues);
+        let expired: Vec<Batch> = busy.iter().flat_map(|&slot| queues[slot].expire(before)).collect();
         for batch in expired {
             let error = Error::TimedOut { operation: "sending a batch", after_ms, last: None };
             self.fail(batch, error);
@@ -229,7 +253,7 @@ impl Sender {
     }
 
     fn answer_abandons(&mut self) {
-        if self.abandons.is_empty() || self.is_adding || self.queues.iter().any(PartitionQueue::has_in_flight)
+        if self.abandons.is_empty() || self.is_adding || self.busy_queues().any(PartitionQueue::has_in_flight)
         {
             return;
         }

@@ -37,7 +37,7 @@ impl Sender {
     /// Sends whatever can be sent.
     pub(super) fn send_ready(&mut self) {
         self.looked_at = Instant::now();
-        if !self.abandons.is_empty() || self.queues.iter().all(|queue| !queue.has_waiting()) {
+        if !self.abandons.is_empty() || self.busy_queues().all(|queue| !queue.has_waiting()) {
             return;
         }
         let metadata = self.core.cluster.metadata();
@@ -67,14 +67,16 @@ impl Sender {
         let now = self.looked_at;
         let mut outgoing: HashMap<NodeId, Outgoing> = HashMap::new();
         let mut to_add = Vec::new();
-        let first = self.core.cluster.random(self.queues.len());
-        for slot in (first..self.queues.len()).chain(0..first) {
+        let first = self.core.cluster.random(self.busy.len());
+        for at in (first..self.busy.len()).chain(0..first) {
+            let slot = self.busy[at];
             if !self.queues[slot].has_waiting()
                 || self.queues[slot].not_before().is_some_and(|time| time > now)
             {
                 continue;
             }
-            let Some((leader, _)) = metadata.leader(&self.queues[slot].partition) else {
+            let leader = metadata.leader(&self.queues[slot].partition).map(|(leader, _)| leader);
+            let Some(leader) = leader.filter(|leader| metadata.broker(*leader).is_some()) else {
                 self.wants_metadata = true;
                 self.queues[slot].hold(now + self.core.retry_pause(1));
                 continue;
@@ -114,10 +116,7 @@ impl Sender {
         if state.in_flight >= self.core.config.max_in_flight || state.is_opening {
             return false;
         }
-        let Some(broker) = metadata.broker(id) else {
-            self.wants_metadata = true;
-            return false;
-        };
+        let Some(broker) = metadata.broker(id) else { return false };
         if self.pool.open_node(broker).is_some() {
             return true;
         }
