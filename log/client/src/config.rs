@@ -30,8 +30,8 @@ pub struct ClientConfig {
     pub retry_backoff_ms: u64,
     /// Longest pause before a retry, in ms. Default: 1000.
     pub retry_backoff_max_ms: u64,
-    /// Metadata older than this, in ms, is refreshed before it is used. Default: 300 000, so that new
-    /// partitions are found within five minutes.
+    /// Metadata older than this, in ms, is refreshed before it is used. Default: 300 000, so that groups and
+    /// producers find a topic's new partitions within five minutes.
     pub metadata_max_age_ms: u64,
     /// How long a topic that the cluster does not know is asked for again, in ms: it may just have been
     /// created. Default: 1000.

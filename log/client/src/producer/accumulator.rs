@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytestring::ByteString;
@@ -26,16 +26,23 @@ pub(super) struct Accumulator {
     open: AtomicUsize,
 }
 
-/// The batches of a topic that fill.
+/// The batches of a topic that fill; replaced when the topic gets partitions, or is another one with fewer.
 pub(super) struct TopicBatches {
-    partitions: Vec<PartitionBatch>,
+    /// Those that there have ever been: a record may be on its way to any of them.
+    partitions: Vec<Arc<PartitionBatch>>,
+    /// How many the topic has.
+    count: usize,
     sticky: Sticky,
+    /// Which version of the metadata the count has been compared with.
+    compared: AtomicU64,
 }
 
 struct PartitionBatch {
     partition: TopicPartition,
     /// Guards the batch, and with it the order in which batches are handed over.
     filling: Mutex<(Filling, Compressor)>,
+    /// Whether there is something in the batch, or it is being handed over. Changed only under the lock.
+    is_open: AtomicBool,
 }
 
 /// The partition that records without a key go to until it has got a batch's worth of bytes (KIP-480, 794).
@@ -70,7 +77,13 @@ pub(super) enum Added {
 
 impl TopicBatches {
     pub(super) fn partition_count(&self) -> i32 {
-        self.partitions.len() as i32
+        self.count as i32
+    }
+
+    /// Whether the count has to be compared with this version of the metadata; from now on it has been.
+    pub(super) fn must_compare(&self, version: u64) -> bool {
+        self.compared.load(Ordering::Relaxed) != version
+            && self.compared.swap(version, Ordering::Relaxed) != version
     }
 
     pub(super) fn sticky(&self) -> &Sticky {
@@ -93,22 +106,30 @@ impl Accumulator {
         self.topics.read().get(name).cloned()
     }
 
-    /// Adds a topic. Partitions that it gets later are for later producers: a key must not move under this
-    /// one's feet.
-    pub(super) fn add_topic(&self, name: &ByteString, partitions: i32, sticky: i32) -> Arc<TopicBatches> {
+    /// Adds a topic, or says how many partitions it has by now. `draw` chooses one for records without a key.
+    pub(super) fn set_topic(
+        &self,
+        name: &ByteString,
+        partitions: i32,
+        version: u64,
+        draw: impl FnOnce() -> i32,
+    ) -> Arc<TopicBatches> {
         let mut topics = self.topics.write();
-        if let Some(known) = topics.get(name) {
+        let known = topics.get(name);
+        if let Some(known) = known.filter(|known| known.partition_count() == partitions) {
             return Arc::clone(known);
         }
-        let partition = |partition| PartitionBatch {
-            partition: TopicPartition::new(name.clone(), partition),
-            filling: Mutex::new((Filling::new(self.compression), Compressor::new())),
-        };
-        let topic = TopicBatches {
-            partitions: (0..partitions).map(partition).collect(),
-            sticky: Sticky::new(sticky),
-        };
-        let topic = Arc::new(topic);
+        let count = usize::try_from(partitions).unwrap_or_default();
+        let mut partitions = known.map_or_else(Vec::new, |known| known.partitions.clone());
+        for partition in partitions.len()..count {
+            partitions.push(Arc::new(PartitionBatch {
+                partition: TopicPartition::new(name.clone(), partition as i32),
+                filling: Mutex::new((Filling::new(self.compression), Compressor::new())),
+                is_open: AtomicBool::new(false),
+            }));
+        }
+        let (sticky, compared) = (Sticky::new(draw()), AtomicU64::new(version));
+        let topic = Arc::new(TopicBatches { partitions, count, sticky, compared });
         topics.insert(name.clone(), Arc::clone(&topic));
         topic
     }
@@ -123,7 +144,8 @@ impl Accumulator {
         mut hand_over: impl FnMut(Batch),
     ) -> Result<Added> {
         let count = topic.partition_count();
-        let at = usize::try_from(partition).ok().and_then(|at| topic.partitions.get(at));
+        let at = usize::try_from(partition).ok().filter(|at| *at < topic.count);
+        let at = at.and_then(|at| topic.partitions.get(at));
         let Some(slot) = at else {
             let name = topic.partitions.first().map(|slot| slot.partition.topic.clone()).unwrap_or_default();
             let partition = TopicPartition::new(name, partition);
@@ -135,8 +157,8 @@ impl Accumulator {
         let mut fit = filling.append(memory, self.batch_size, record).map_err(unencodable)?;
         if fit == Fit::Full {
             if let Some(batch) = filling.close(memory, compressor, &slot.partition) {
-                self.open.fetch_sub(1, Ordering::Relaxed);
                 hand_over(batch);
+                self.note(slot, false);
             }
             fit = filling.append(memory, self.batch_size, record).map_err(unencodable)?;
         }
@@ -145,7 +167,7 @@ impl Accumulator {
                 let delivery = filling.delivery(record.timestamp);
                 let is_first = filling.records_count() == 1;
                 if is_first {
-                    self.open.fetch_add(1, Ordering::Relaxed);
+                    self.note(slot, true);
                 }
                 Ok(Added::Yes { delivery, is_first })
             }
@@ -162,19 +184,20 @@ impl Accumulator {
         memory: &Memory,
         mut hand_over: impl FnMut(Batch),
     ) -> Option<Instant> {
-        if self.open.load(Ordering::Relaxed) == 0 {
+        if self.open.load(Ordering::Acquire) == 0 {
             return None;
         }
         let topics: Vec<_> = self.topics.read().values().cloned().collect();
         let mut next: Option<Instant> = None;
-        for slot in topics.iter().flat_map(|topic| &topic.partitions) {
+        let open = topics.iter().flat_map(|topic| &topic.partitions);
+        for slot in open.filter(|slot| slot.is_open.load(Ordering::Acquire)) {
             let mut guard = slot.filling.lock();
             let (filling, compressor) = &mut *guard;
             match filling.opened() {
                 Some(opened) if opened <= until => {
                     if let Some(batch) = filling.close(memory, compressor, &slot.partition) {
-                        self.open.fetch_sub(1, Ordering::Relaxed);
                         hand_over(batch);
+                        self.note(slot, false);
                     }
                 }
                 Some(opened) => next = Some(next.map_or(opened, |next| next.min(opened))),
@@ -182,5 +205,14 @@ impl Accumulator {
             }
         }
         next.map(|opened| opened + self.linger)
+    }
+
+    /// Whoever sees that a batch is not open must find it handed over: so this comes after that.
+    fn note(&self, slot: &PartitionBatch, is_open: bool) {
+        slot.is_open.store(is_open, Ordering::Release);
+        match is_open {
+            true => self.open.fetch_add(1, Ordering::Release),
+            false => self.open.fetch_sub(1, Ordering::Release),
+        };
     }
 }

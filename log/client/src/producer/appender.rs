@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 /// Appends records to batches of its own and hands each batch to the producer when it is full, has lingered,
 /// or is flushed. Nothing is allocated, locked or awaited for a single record.
 ///
-/// Within one appender the records of a partition keep their order. What is still in it when it is dropped is
+/// Within one appender the records of a partition keep their order. When a topic gets partitions, it chooses among them
+/// as soon as the client's metadata tells of them; keys move then, as in Kafka. What is still in it when it is dropped is
 /// handed over. Records of a transaction must be handed over before its end: [`Appender::flush`], then
 /// commit; or [`Appender::discard`], then abort.
 pub struct Appender {
@@ -26,6 +27,8 @@ pub struct Appender {
     compressor: Compressor,
     topics: Vec<Topic>,
     by_name: HashMap<ByteString, u32>,
+    /// Which version of the metadata the topics have been compared with.
+    compared: u64,
     /// When the oldest open batch was opened, or earlier.
     oldest: Option<Instant>,
     /// The bytes that the last append found no room for.
@@ -67,6 +70,7 @@ impl Appender {
             compressor: Compressor::new(),
             topics: Vec::new(),
             by_name: HashMap::new(),
+            compared: 0,
             oldest: None,
             needed: 0,
         }
@@ -77,28 +81,58 @@ impl Appender {
     /// # Errors
     /// [`Error::UnknownTopic`], and whatever keeps the cluster from answering.
     pub async fn topic(&mut self, name: &str) -> Result<TopicSlot> {
+        self.compare();
         if let Some(&index) = self.by_name.get(name) {
             let partitions = self.topics[index as usize].partitions.len() as i32;
             return Ok(TopicSlot { index, partitions });
         }
         let name = ByteString::from(name);
-        let core = self.handle.core();
-        let partitions = core.cluster.partition_count(&name).await?;
-        let compression = core.config.compression;
-        let partition = |partition| Partition {
-            partition: TopicPartition::new(name.clone(), partition),
-            filling: Filling::new(compression),
-        };
-        let topic = Topic {
-            partitions: (0..partitions).map(partition).collect(),
-            sticky: core.cluster.random(partitions as usize) as i32,
-            sticky_bytes: 0,
-            name: name.clone(),
-        };
+        let partitions = self.handle.core().cluster.partition_count(&name).await?;
         let index = self.topics.len() as u32;
-        self.topics.push(topic);
+        self.topics.push(Topic { name: name.clone(), partitions: Vec::new(), sticky: 0, sticky_bytes: 0 });
         self.by_name.insert(name, index);
+        self.resize(index as usize, partitions as usize);
         Ok(TopicSlot { index, partitions })
+    }
+
+    /// Looks at how many partitions the topics have, if the metadata has changed.
+    fn compare(&mut self) {
+        let cluster = &self.handle.core().cluster;
+        let version = cluster.version();
+        if self.compared == version {
+            return;
+        }
+        self.compared = version;
+        let metadata = cluster.metadata();
+        for index in 0..self.topics.len() {
+            // One that has been deleted stays as it is: its records wait for it to come back.
+            if let Some(known) = metadata.topic(&self.topics[index].name) {
+                self.resize(index, known.partitions.len());
+            }
+        }
+    }
+
+    fn resize(&mut self, index: usize, count: usize) {
+        let core = self.handle.core();
+        let topic = &mut self.topics[index];
+        if topic.partitions.len() == count {
+            return;
+        }
+        topic.sticky = core.cluster.random(count) as i32;
+        // Of another topic with the same name: they fail.
+        for slot in topic.partitions.iter_mut().skip(count) {
+            if let Some(batch) = slot.filling.close(&core.memory, &mut self.compressor, &slot.partition) {
+                self.handle.hand_over(batch);
+            }
+            slot.filling.discard(&core.memory);
+        }
+        topic.partitions.truncate(count);
+        for partition in topic.partitions.len()..count {
+            topic.partitions.push(Partition {
+                partition: TopicPartition::new(topic.name.clone(), partition as i32),
+                filling: Filling::new(core.config.compression),
+            });
+        }
     }
 
     /// The partition for a record, as the producer's [`Partitioner`] has it; a record that it leaves open, by
@@ -106,7 +140,9 @@ impl Appender {
     pub fn partition_for(&mut self, topic: TopicSlot, key: Option<&[u8]>, value: Option<&[u8]>) -> i32 {
         let Some(known) = self.topics.get_mut(topic.index as usize) else { return 0 };
         let value = value.unwrap_or_default();
-        if let Some(partition) = self.partitioner.partition(&known.name, key, value, topic.partitions) {
+        if let Some(partition) =
+            self.partitioner.partition(&known.name, key, value, known.partitions.len() as i32)
+        {
             return partition;
         }
         let core = self.handle.core();
@@ -136,13 +172,9 @@ impl Appender {
         headers: &[Header<'_>],
     ) -> Result<()> {
         let record = RecordParts { timestamp, key, value, headers };
-        let slot = self
-            .topics
-            .get_mut(topic.index as usize)
-            .and_then(|topic| topic.partitions.get_mut(usize::try_from(partition).ok()?));
-        let Some(slot) = slot else { return Err(self.unknown(topic, partition)) };
         let core = self.handle.core();
-        if !slot.filling.is_empty()
+        if let Some(slot) = slot_of(&mut self.topics, topic, partition)
+            && !slot.filling.is_empty()
             && slot.filling.append(&core.memory, core.config.batch_size, record) == Ok(Fit::Appended)
         {
             return Ok(());
@@ -153,7 +185,10 @@ impl Appender {
     /// Closes the partition's batch, if there is one, and appends to a new one.
     #[cold]
     fn append_to_new(&mut self, topic: TopicSlot, partition: i32, record: RecordParts<'_>) -> Result<()> {
-        let slot = &mut self.topics[topic.index as usize].partitions[partition as usize];
+        self.compare();
+        let Some(slot) = slot_of(&mut self.topics, topic, partition) else {
+            return Err(self.unknown(topic, partition));
+        };
         let core = self.handle.core();
         core.check_open()?;
         let (size, limit) = (record.size_at_most(), core.config.max_request_size);
@@ -186,11 +221,10 @@ impl Appender {
 
     #[cold]
     fn unknown(&self, topic: TopicSlot, partition: i32) -> Error {
-        let name = self.topics.get(topic.index as usize).map(|topic| topic.name.clone()).unwrap_or_default();
-        Error::UnknownPartition {
-            partition: TopicPartition::new(name, partition),
-            partitions: topic.partitions,
-        }
+        let known = self.topics.get(topic.index as usize);
+        let name = known.map(|known| known.name.clone()).unwrap_or_default();
+        let partitions = known.map_or(topic.partitions, |known| known.partitions.len() as i32);
+        Error::UnknownPartition { partition: TopicPartition::new(name, partition), partitions }
     }
 
     /// [`Appender::append`] that blocks the thread, at most `max_block_ms`, while the buffer is full.
@@ -244,6 +278,7 @@ impl Appender {
     /// Hands over the batches that have waited for `linger_ms`. To be called now and then, once a round of
     /// the thread's loop, so that records do not wait for their batch to fill up.
     pub fn linger(&mut self) {
+        self.compare();
         let linger = self.handle.core().linger();
         let now = Instant::now();
         if self.oldest.is_none_or(|oldest| oldest + linger > now) {
@@ -289,6 +324,11 @@ impl Appender {
         self.hand_over();
         self.handle.flush().await
     }
+}
+
+#[inline]
+fn slot_of(topics: &mut [Topic], topic: TopicSlot, partition: i32) -> Option<&mut Partition> {
+    topics.get_mut(topic.index as usize)?.partitions.get_mut(usize::try_from(partition).ok()?)
 }
 
 impl Drop for Appender {

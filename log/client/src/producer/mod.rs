@@ -45,7 +45,9 @@ pub use record::ProducerRecord;
 
 /// Writes records. Cloning it is cheap; clones are the same producer.
 ///
-/// Records of one partition keep the order in which they were sent, retries included. Dropping all clones
+/// Records of one partition keep the order in which they were sent, retries included. When a topic gets partitions, a
+/// producer uses them as soon as the client's metadata tells of them (`metadata_max_age_ms`); keys move then, as in
+/// Kafka. Dropping all clones
 /// sends what is waiting in the background as far as the runtime lives; [`Producer::flush`] waits for it.
 #[derive(Clone)]
 pub struct Producer {
@@ -87,7 +89,7 @@ impl Producer {
     /// By kind: `GiveUp` for a record that cannot be sent; `Abort` when the transaction has failed; `Retry`
     /// when there was no room within `max_block_ms`.
     pub async fn send(&self, record: ProducerRecord) -> Result<Delivery> {
-        let topic = self.topic(&record.topic).await?;
+        let topic = self.topic_for(&record).await?;
         let sending = Sending::new(self, &topic, record)?;
         let mut deadline = None;
         loop {
@@ -116,9 +118,9 @@ impl Producer {
     /// # Errors
     /// As [`Producer::send`].
     pub fn send_blocking(&self, record: ProducerRecord) -> Result<Delivery> {
-        let topic = match self.handle.core().accumulator.topic(&record.topic) {
+        let topic = match self.known_topic(&record.topic).filter(|topic| has_partition(topic, &record)) {
             Some(topic) => topic,
-            None => self.runtime.block_on(self.topic(&record.topic))?,
+            None => self.runtime.block_on(self.topic_for(&record))?,
         };
         let sending = Sending::new(self, &topic, record)?;
         let mut deadline = None;
@@ -258,13 +260,40 @@ impl Producer {
         self.handle.core().transaction.as_ref().ok_or(Error::Misuse { operation, advice })
     }
 
-    async fn topic(&self, name: &ByteString) -> Result<Arc<TopicBatches>> {
+    /// The topic that a record goes to. One that seems to lack the record's partition is looked up again: it may just
+    /// have got it.
+    async fn topic_for(&self, record: &ProducerRecord) -> Result<Arc<TopicBatches>> {
         let core = self.handle.core();
-        if let Some(topic) = core.accumulator.topic(name) {
-            return Ok(topic);
+        if let Some(topic) = self.known_topic(&record.topic) {
+            if has_partition(&topic, record) {
+                return Ok(topic);
+            }
+            core.cluster.look_up(&record.topic).await?;
         }
-        let partitions = core.cluster.partition_count(name).await?;
-        Ok(core.accumulator.add_topic(name, partitions, core.cluster.random(partitions as usize) as i32))
+        let version = core.cluster.version();
+        let partitions = core.cluster.partition_count(&record.topic).await?;
+        Ok(self.set_topic(&record.topic, partitions, version))
+    }
+
+    /// The topic, if the producer has sent to it before, with the partitions that are known of by now.
+    fn known_topic(&self, name: &ByteString) -> Option<Arc<TopicBatches>> {
+        let core = self.handle.core();
+        let topic = core.accumulator.topic(name)?;
+        let version = core.cluster.version();
+        if !topic.must_compare(version) {
+            return Some(topic);
+        }
+        match core.cluster.metadata().topic(name) {
+            Some(known) => Some(self.set_topic(name, known.partitions.len() as i32, version)),
+            // It has been deleted: its records wait for it to come back.
+            None => Some(topic),
+        }
+    }
+
+    fn set_topic(&self, name: &ByteString, partitions: i32, version: u64) -> Arc<TopicBatches> {
+        let core = self.handle.core();
+        let draw = || core.cluster.random(partitions as usize) as i32;
+        core.accumulator.set_topic(name, partitions, version, draw)
     }
 
     fn block_deadline(&self) -> Instant {
@@ -274,6 +303,10 @@ impl Producer {
     fn buffer_full(&self) -> Error {
         Error::BufferFull { limit: self.handle.core().memory.limit() }
     }
+}
+
+fn has_partition(topic: &TopicBatches, record: &ProducerRecord) -> bool {
+    record.partition.is_none_or(|partition| partition < topic.partition_count())
 }
 
 /// A record on its way into a batch.

@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use thalweg_client::{Client, Delivery, Error, ErrorKind, Producer, ProducerConfig, ProducerRecord};
+use thalweg_client::{
+    Client, ClientConfig, Delivery, Error, ErrorKind, Producer, ProducerConfig, ProducerRecord,
+};
 use thalweg_protocol::messages::{ApiKey, Request};
 use thalweg_protocol::record::BatchHeader;
-use thalweg_protocol::{ErrorCode, Offset, Records};
+use thalweg_protocol::{ErrorCode, Offset, Records, partition_for_key};
+use tokio::time::Instant;
 
 use crate::fake::{Fake, Fate, TOPIC};
+
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A producer whose batches hold one or two of the records that these tests send.
 async fn producer(fake: &Fake, config: ProducerConfig) -> Producer {
@@ -24,6 +29,15 @@ async fn send(producer: &Producer, count: usize) -> Vec<Delivery> {
         deliveries.push(producer.send(record).await.expect("there is room"));
     }
     deliveries
+}
+
+/// Waits until `is_so`.
+async fn until(mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it does not come to that");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 fn numbers(count: usize) -> Vec<String> {
@@ -133,6 +147,8 @@ async fn at_most_five_requests_are_in_flight() {
     fake.script(ApiKey::Produce, [Fate::Held; 5]);
     let producer = producer(&fake, ProducerConfig::default()).await;
     let deliveries = send(&producer, 40).await;
+    until(|| fake.held() == 5).await;
+    // A sixth would go at once; that it does not, takes a moment to see.
     tokio::time::sleep(Duration::from_millis(30)).await;
     assert_eq!((fake.held(), sent(&fake).len()), (5, 5));
     let sequences: Vec<i32> = sent(&fake).iter().map(|header| header.base_sequence).collect();
@@ -233,12 +249,7 @@ async fn dropping_the_producer_sends_what_waits() {
     for delivery in deliveries {
         delivery.await.expect("it is written");
     }
-    for _ in 0..1_000 {
-        if fake.values(0).len() == 4 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until(|| fake.values(0).len() == 4).await;
     let mut values = fake.values(0);
     values.sort_unstable();
     assert_eq!(values, numbers(4));
@@ -273,4 +284,123 @@ async fn a_cluster_that_is_down_at_first_is_waited_for() {
     let error = Client::connect(down.config()).await.err().expect("nobody answers");
     assert!(matches!(error, Error::TimedOut { last: Some(_), .. }), "{error}");
     assert!(error.to_string().contains("the script says so"), "{error}");
+}
+
+/// A key that is in partition 0 of one, and in partition 1 of two.
+fn moving_key() -> &'static [u8] {
+    [&b"a"[..], b"b", b"c", b"d", b"e"]
+        .into_iter()
+        .find(|key| partition_for_key(key, 2) == 1)
+        .expect("one of five is in partition 1")
+}
+
+#[tokio::test]
+async fn keys_move_when_a_topic_gets_partitions() {
+    let fake = Fake::new(1);
+    let config = ClientConfig { metadata_max_age_ms: 5, ..fake.config() };
+    let client = Client::connect(config).await.expect("the fake answers");
+    let producer = client.producer(ProducerConfig { linger_ms: 0, ..ProducerConfig::default() });
+    let producer = producer.expect("the configuration is right");
+    let mut appender = producer.appender();
+    let slot = appender.topic(TOPIC).await.expect("it is there");
+    let keyed = || ProducerRecord::new(TOPIC, "sent").key(moving_key());
+    assert_eq!(producer.send_and_wait(keyed()).await.expect("it is written").partition.partition, 0);
+    assert_eq!(appender.partition_for(slot, Some(moving_key()), None), 0);
+    let outside = appender.append(slot, 1, 0, None, Some(b"too early"), &[]);
+    assert!(matches!(outside, Err(Error::UnknownPartition { partitions: 1, .. })));
+    fake.add_partition();
+    let deadline = Instant::now() + PATIENCE;
+    while producer.send_and_wait(keyed()).await.expect("it is written").partition.partition == 0 {
+        assert!(Instant::now() < deadline, "the producer keeps to one partition");
+    }
+    appender.linger();
+    let partition = appender.partition_for(slot, Some(moving_key()), None);
+    assert_eq!(partition, 1);
+    appender.append(slot, partition, 0, Some(moving_key()), Some(b"appended"), &[]).expect("there is room");
+    appender.flush().await.expect("it is written");
+    assert_eq!(fake.values(1), ["sent", "appended"]);
+    assert_eq!(
+        (slot.partition_count(), appender.topic(TOPIC).await.map(|slot| slot.partition_count()).ok()),
+        (1, Some(2))
+    );
+}
+
+#[tokio::test]
+async fn a_partition_that_is_named_is_asked_about_before_it_is_refused() {
+    let fake = Fake::new(1);
+    let producer = producer(&fake, ProducerConfig::default()).await;
+    let named = || ProducerRecord::new(TOPIC, "v").partition(1);
+    let refused = producer.send(named()).await.expect_err("there is only one");
+    assert!(matches!(refused, Error::UnknownPartition { partitions: 1, .. }), "{refused}");
+    fake.add_partition();
+    producer.send_and_wait(named()).await.expect("it is there now");
+    assert_eq!(fake.values(1), ["v"]);
+}
+
+#[tokio::test]
+async fn a_topic_that_comes_back_with_fewer_partitions_is_written_to() {
+    let fake = Fake::new(3);
+    let config = ClientConfig { metadata_max_age_ms: 5, ..fake.config() };
+    let client = Client::connect(config).await.expect("the fake answers");
+    let producer = client.producer(ProducerConfig { linger_ms: 0, ..ProducerConfig::default() });
+    let producer = producer.expect("the configuration is right");
+    let mut appender = producer.appender();
+    let slot = appender.topic(TOPIC).await.expect("it is there");
+    let keys: Vec<[u8; 1]> = (0..20).map(|key| [key]).collect();
+    for key in &keys {
+        producer.send(ProducerRecord::new(TOPIC, "v").key(key.to_vec())).await.expect("there is room");
+    }
+    producer.flush().await.expect("all are written");
+    fake.delete_topic();
+    assert!(matches!(client.admin().describe_topic(TOPIC).await, Err(Error::UnknownTopic { .. })));
+    fake.create_topic(1);
+    client.admin().describe_topic(TOPIC).await.expect("it is back");
+    for key in &keys {
+        producer.send(ProducerRecord::new(TOPIC, "v").key(key.to_vec())).await.expect("there is room");
+        appender.linger();
+        let partition = appender.partition_for(slot, Some(key), None);
+        appender.append(slot, partition, 0, Some(key), Some(b"v"), &[]).expect("there is room");
+    }
+    appender.flush().await.expect("all are written");
+    assert_eq!(fake.values(0).len(), 40);
+}
+
+#[tokio::test]
+async fn a_topic_that_was_deleted_is_written_to_when_it_is_back() {
+    let fake = Fake::new(1);
+    let client = Client::connect(fake.config()).await.expect("the fake answers");
+    let producer = client.producer(ProducerConfig { linger_ms: 0, ..ProducerConfig::default() });
+    let producer = producer.expect("the configuration is right");
+    producer.send_and_wait(ProducerRecord::new(TOPIC, "before")).await.expect("it is written");
+    client.admin().delete_topic(TOPIC).await.expect("it is deleted");
+    assert!(matches!(client.admin().describe_topic(TOPIC).await, Err(Error::UnknownTopic { .. })));
+    let delivery = producer.send(ProducerRecord::new(TOPIC, "after")).await.expect("there is room");
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    fake.create_topic(1);
+    let delivered = tokio::time::timeout(PATIENCE, delivery).await.expect("it is noticed");
+    delivered.expect("it is written");
+    assert_eq!(fake.values(0), ["after"]);
+}
+
+#[tokio::test]
+async fn an_unknown_leader_and_metadata_that_are_refused_are_asked_for_with_pauses() {
+    let fake = Fake::new(1);
+    let config = ClientConfig { retry_backoff_ms: 10, retry_backoff_max_ms: 20, ..fake.config() };
+    let client = Client::connect(config).await.expect("the fake answers");
+    let producer = client.producer(ProducerConfig { linger_ms: 0, ..ProducerConfig::default() });
+    let producer = producer.expect("the configuration is right");
+    client.partition_count(TOPIC).await.expect("it is there");
+    fake.move_leader(0, 3);
+    client.admin().describe_topic(TOPIC).await.expect("it is there");
+    let delivery = producer.send(ProducerRecord::new(TOPIC, "v")).await.expect("there is room");
+    let asked = || fake.requests(ApiKey::Metadata).len();
+    let before = asked();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    fake.script(ApiKey::Metadata, [Fate::RefusedWhole(ErrorCode::ClusterAuthorizationFailed); 10_000]);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let count = asked() - before;
+    assert!((2..50).contains(&count), "{count} requests in a fifth of a second");
+    fake.end_script(ApiKey::Metadata);
+    fake.move_leader(0, 2);
+    tokio::time::timeout(PATIENCE, delivery).await.expect("it is noticed").expect("it is written");
 }
