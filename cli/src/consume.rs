@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thalweg_client::{Consumer, ConsumerConfig, Isolation, ListedOffset, OffsetReset, OffsetSpec};
 use thalweg_protocol::{Offset, Scratch, TopicPartition};
 
-use crate::exit::{Exit, failure};
+use crate::exit::{self, Exit, failure};
 use crate::offset_range::{OffsetRange, Place};
-use crate::output::written;
+use crate::output::{tell, written};
 use crate::produce::now_ms;
 use crate::target::{Target, TargetArgs};
 use crate::template::RecordFormat;
@@ -64,6 +64,8 @@ pub async fn run(args: ConsumeArgs, target: &TargetArgs) -> anyhow::Result<()> {
 /// Where each partition begins and ends.
 struct Plan {
     from: BTreeMap<TopicPartition, i64>,
+    /// Where each partition ended when the command began.
+    end: BTreeMap<TopicPartition, i64>,
     until: BTreeMap<TopicPartition, i64>,
 }
 
@@ -88,7 +90,7 @@ async fn read(
     let config =
         ConsumerConfig { isolation, offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
     let mut consumer = target.client().consumer(config)?;
-    print(&mut consumer, args, plan, format).await?;
+    print(target, &mut consumer, args, plan, format).await?;
     consumer.close().await?;
     Ok(())
 }
@@ -103,7 +105,12 @@ async fn plan(
     let ask = |spec| partitions.iter().map(|partition| (partition.clone(), spec)).collect::<Vec<_>>();
     let starts = admin.list_offsets(&ask(OffsetSpec::Earliest), isolation).await?;
     let ends = admin.list_offsets(&ask(OffsetSpec::Latest), isolation).await?;
-    let mut plan = Plan { from: BTreeMap::new(), until: BTreeMap::new() };
+    let known = |offsets: &BTreeMap<TopicPartition, ListedOffset>, partition: &TopicPartition| {
+        offsets.get(partition).and_then(|listed| listed.offset).map(|offset| offset.0)
+    };
+    let end = partitions.iter().map(|at| (at.clone(), known(&ends, at).unwrap_or(0))).collect();
+    let mut plan = Plan { from: BTreeMap::new(), end, until: BTreeMap::new() };
+    let plan_end = plan.end.clone();
     for (place, into) in [(Some(range.from), &mut plan.from), (range.until, &mut plan.until)] {
         let Some(place) = place else { continue };
         let timed = match place {
@@ -111,29 +118,26 @@ async fn plan(
             _ => BTreeMap::new(),
         };
         for partition in partitions {
-            let known = |offsets: &BTreeMap<TopicPartition, ListedOffset>| {
-                offsets.get(partition).and_then(|listed| listed.offset).map(|offset| offset.0)
-            };
-            let (start, end) = (known(&starts).unwrap_or(0), known(&ends).unwrap_or(0));
+            let (start, end) = (known(&starts, partition).unwrap_or(0), plan_end[partition]);
             let offset = match place {
                 Place::Start => start,
                 Place::End => end,
                 Place::Offset(offset) => offset,
                 Place::BeforeEnd(records) => end.saturating_sub(records).max(start),
                 Place::AfterStart(records) => start.saturating_add(records),
-                Place::Time(_) => known(&timed).unwrap_or(end),
+                Place::Time(_) => known(&timed, partition).unwrap_or(end),
             };
             into.insert(partition.clone(), offset);
         }
     }
     for (partition, from) in &mut plan.from {
-        let start = starts.get(partition).and_then(|listed| listed.offset).map_or(0, |offset| offset.0);
-        *from = (*from).max(start);
+        *from = (*from).max(known(&starts, partition).unwrap_or(0));
     }
     Ok(plan)
 }
 
 async fn print(
+    target: &Target,
     consumer: &mut Consumer,
     args: &ConsumeArgs,
     plan: Plan,
@@ -147,8 +151,14 @@ async fn print(
         .collect();
     consumer.assign(open.iter().cloned())?;
     for partition in &open {
-        consumer.seek(partition, Offset(plan.from[partition]))?;
+        let (from, end) = (plan.from[partition], plan.end[partition]);
+        if from > end {
+            tell(format_args!("note: {partition} ends at {end}; waiting for offset {from}"));
+        }
+        // Past the end no consumer can stand.
+        consumer.seek(partition, Offset(from.min(end)))?;
     }
+    let mut last_came = Instant::now();
     let mut left = args.num.unwrap_or(u64::MAX);
     let mut scratch = Scratch::new(DECOMPRESSED_BYTES);
     let mut out = Vec::with_capacity(1 << 16);
@@ -158,13 +168,27 @@ async fn print(
         for fetched in &polled.batches {
             let partition = &fetched.partition;
             let until = plan.until.get(partition).copied().unwrap_or(i64::MAX);
+            let from = plan.from[partition];
             fetched.for_each(&mut scratch, |record| {
-                if record.offset.0 < until && left > 0 {
+                if (from..until).contains(&record.offset.0) && left > 0 {
                     format.print(&partition.topic, partition.partition, &record, &mut out);
                     left -= 1;
                 }
                 Ok::<(), thalweg_client::Error>(())
             })?;
+        }
+        if !polled.batches.is_empty() {
+            last_came = Instant::now();
+        } else if last_came.elapsed() > QUIET {
+            // Nothing new, or nobody there any more?
+            last_came = Instant::now();
+            match target.topic(&args.topic).await {
+                Ok(_) => {}
+                Err(error) if plan.until.is_empty() && exit::of(&error) != Exit::NotFound => {
+                    tell(format_args!("warning: {error:#}; waiting"));
+                }
+                Err(error) => return Err(error.context("stopped before the end that was asked for")),
+            }
         }
         written(stdout.lock().write_all(&out).and_then(|()| stdout.lock().flush()))?;
         out.clear();
@@ -182,5 +206,7 @@ async fn print(
 }
 
 const POLL: Duration = Duration::from_millis(500);
+/// After how long without a record the log is asked whether it is still there.
+const QUIET: Duration = Duration::from_secs(5);
 /// The most that one batch may hold when it is decompressed.
 pub const DECOMPRESSED_BYTES: usize = 256 << 20;

@@ -13,6 +13,7 @@ mod target;
 mod template;
 mod topic;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -69,26 +70,38 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        // It would tell of a standard error that cannot be written on standard error, and panic.
+        .log_internal_errors(false)
         .with_env_filter(
             EnvFilter::try_from_env("THALWEG_LOG")
                 .unwrap_or_else(|_| EnvFilter::new(log_level(&arguments.command))),
         )
         .init();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let result = match runtime {
-        Ok(runtime) => {
-            let result = runtime.block_on(run(arguments));
-            runtime.shutdown_timeout(PATIENCE);
-            result
-        }
-        Err(error) => Err(error.into()),
+    let Err(error) = on_a_deep_stack(move || -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build()?;
+        let result = runtime.block_on(run(arguments));
+        runtime.shutdown_timeout(PATIENCE);
+        result
+    }) else {
+        return ExitCode::SUCCESS;
     };
-    let Err(error) = result else { return ExitCode::SUCCESS };
     let exit = exit::of(&error);
     if exit != Exit::Done {
-        eprintln!("error: {error:#}");
+        output::tell(format_args!("error: {error:#}"));
     }
     ExitCode::from(exit as u8)
+}
+
+/// Long expressions of SQL are planned and computed recursively. Only what is used of a stack takes memory.
+const STACK_BYTES: usize = 256 << 20;
+
+fn on_a_deep_stack(work: impl FnOnce() -> anyhow::Result<()> + Send + 'static) -> anyhow::Result<()> {
+    let thread = std::thread::Builder::new().name("main".into()).stack_size(STACK_BYTES).spawn(work)?;
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// How long threads that were told to end are waited for: one may still wait for its input.
@@ -100,9 +113,9 @@ fn log_level(command: &Command) -> &'static str {
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let target = &arguments.target;
+    let target = &arguments.target.or_environment();
     match arguments.command {
-        Command::Serve(args) => serve::run(args, target.data.clone()).await,
+        Command::Serve(args) => serve::run(args, target).await,
         Command::Topic { command, format } => topic::run(command, target, format).await,
         Command::Produce(args) => produce::run(args, target).await,
         Command::Consume(args) => consume::run(args, target).await,

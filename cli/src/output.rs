@@ -18,6 +18,11 @@ pub enum Format {
     Json,
 }
 
+/// Prints a line on standard error. If that cannot be written, there is nobody to tell.
+pub fn tell(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
 /// Prints a line on standard output.
 ///
 /// # Errors

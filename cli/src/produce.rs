@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use thalweg_client::{Acks, Appender, ProducerConfig, TopicSlot};
+use thalweg_client::{Acks, Appender, Producer, ProducerConfig, TopicSlot};
 use thalweg_connectors::files::{Columns, Input, InputFormat, InputRecord, open};
 use thalweg_protocol::Compression;
+use tokio::task::JoinHandle;
 
 use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure};
-use crate::output::progress as show_progress;
+use crate::output::{progress as show_progress, tell};
 use crate::target::{Target, TargetArgs};
 
 /// What to produce, and how.
@@ -148,67 +149,116 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
     }
     let config =
         ProducerConfig { compression: args.compression, acks: args.acks.into(), ..ProducerConfig::default() };
-    let producer = target.client().producer(config)?;
+    let producer = Arc::new(target.client().producer(config)?);
     let mut appender = producer.appender();
     let topic = appender.topic(&args.topic).await?;
     let progress = Arc::new(Progress::default());
-    let (partition, shared) = (args.partition, Arc::clone(&progress));
+    let (partition, shared, watched) = (args.partition, Arc::clone(&progress), Arc::clone(&producer));
     // Reading blocks and appending may: both belong on a thread of their own.
-    let mut appending =
-        tokio::task::spawn_blocking(move || append_all(&mut input, &mut appender, topic, partition, &shared));
-    let appended = tokio::select! {
-        appended = &mut appending => appended?,
-        _ = tokio::signal::ctrl_c() => {
-            progress.is_interrupted.store(true, Ordering::Relaxed);
-            // The thread ends with the next record; if it waits for input, it has handed everything over.
-            match tokio::time::timeout(AFTER_INTERRUPT, appending).await {
-                Ok(appended) => appended?,
-                Err(_) => Err(interrupted()),
-            }
-        }
-    };
+    let appending = tokio::task::spawn_blocking(move || {
+        append_all(&mut input, &mut appender, topic, partition, &shared, &watched)
+    });
+    let appended = telling_of_trouble(&producer, until_refused(&producer, &progress, appending)).await;
     // What was read before an error is written all the same.
-    let written = producer.close().await;
+    let written = telling_of_trouble(&producer, producer.flush()).await;
     let count = progress.appended.load(Ordering::Relaxed);
+    let acknowledged = producer.acknowledged();
     match (appended, written) {
         (Ok(()), Ok(())) => {
-            eprintln!("produced {count} records to {}", args.topic);
+            tell(format_args!("produced {} to {}", counted(count, "record"), args.topic));
             Ok(())
         }
         (Err(error), Ok(())) => {
-            Err(error.context(format!("stopped after {count} records, which are written")))
+            Err(error.context(format!("stopped after {}, which are written", counted(count, "record"))))
         }
         (appended, Err(error)) => {
             if let Err(also) = appended {
-                eprintln!("error: {also:#}");
+                tell(format_args!("error: {also:#}"));
             }
-            Err(anyhow::Error::new(error)
-                .context(format!("{count} records were read, and not all of them could be written")))
+            Err(anyhow::Error::new(error).context(format!(
+                "of {} that were read {acknowledged} are certainly written",
+                counted(count, "record")
+            )))
         }
     }
 }
+
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Waits for the thread that appends; tells it to stop when interrupted, or when a record is refused.
+async fn until_refused(
+    producer: &Producer,
+    progress: &Progress,
+    mut appending: JoinHandle<anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    let mut watch = tokio::time::interval(Duration::from_millis(200));
+    loop {
+        let why = tokio::select! {
+            appended = &mut appending => return appended?,
+            _ = tokio::signal::ctrl_c() => Err(failure(Exit::Failed, "interrupted")),
+            _ = watch.tick() => {
+                if producer.failed() == 0 {
+                    continue;
+                }
+                // The flush says what it was.
+                Ok(())
+            }
+        };
+        progress.is_stopping.store(true, Ordering::Relaxed);
+        // The thread ends with the next record; if it waits for input, it has handed everything over.
+        return match tokio::time::timeout(AFTER_STOP, appending).await {
+            Ok(appended) => appended?.and(why),
+            Err(_) => why,
+        };
+    }
+}
+
+/// Says on standard error what `work` waits for, when it waits for long.
+async fn telling_of_trouble<T>(producer: &Producer, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    let mut watch = tokio::time::interval(TROUBLE);
+    watch.tick().await;
+    let mut before = None;
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            _ = watch.tick() => {
+                let trouble = producer.trouble().map(|trouble| trouble.to_string());
+                if let Some(trouble) = &trouble
+                    && before.is_some()
+                {
+                    tell(format_args!("warning: records wait: {trouble}"));
+                }
+                before = trouble;
+            }
+        }
+    }
+}
+
+/// How often it is looked whether records wait. What lasts from one look to the next is told.
+const TROUBLE: Duration = Duration::from_secs(5);
 
 /// What the appending thread and the one that waits for it share.
 #[derive(Default)]
 struct Progress {
     appended: AtomicU64,
-    is_interrupted: AtomicBool,
+    is_stopping: AtomicBool,
 }
 
-/// How long an interrupted thread gets to come to the end of its record.
-const AFTER_INTERRUPT: Duration = Duration::from_millis(200);
+/// How long a thread that is to stop gets to come to the end of its record.
+const AFTER_STOP: Duration = Duration::from_millis(200);
 
-fn interrupted() -> anyhow::Error {
-    failure(Exit::Failed, "interrupted")
-}
-
-/// Appends record after record. When it returns everything is handed over to the producer.
+/// Appends record after record until the input ends, a record is refused, or it is told to stop. When it returns
+/// everything is handed over to the producer.
 fn append_all(
     input: &mut Input,
     appender: &mut Appender,
     topic: TopicSlot,
     partition: Option<i32>,
     progress: &Progress,
+    producer: &Producer,
 ) -> anyhow::Result<()> {
     let bar = show_progress(None);
     let mut record = InputRecord::default();
@@ -225,15 +275,23 @@ fn append_all(
             let (key, value) = (record.key.as_deref(), Some(record.value.as_slice()));
             let to = partition.unwrap_or_else(|| appender.partition_for(topic, key, value));
             let timestamp = record.timestamp.unwrap_or_else(now_ms);
-            appender.append_blocking(topic, to, timestamp, key, value, &[])?;
+            if let Err(error) = appender.append_blocking(topic, to, timestamp, key, value, &[]) {
+                return Err(match producer.trouble() {
+                    // The buffer is full because of this.
+                    Some(trouble) if matches!(error, thalweg_client::Error::BufferFull { .. }) => {
+                        trouble.into()
+                    }
+                    _ => error.into(),
+                });
+            }
             count += 1;
             progress.appended.store(count, Ordering::Relaxed);
             if count.is_multiple_of(1024) {
                 bar.set_position(count);
                 appender.linger();
             }
-            if progress.is_interrupted.load(Ordering::Relaxed) {
-                return Err(interrupted());
+            if progress.is_stopping.load(Ordering::Relaxed) {
+                return Ok(());
             }
         }
     };

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use thalweg_broker::{Broker, BrokerConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::{Exit, failure};
-use crate::target::DEFAULT_DATA;
+use crate::target::{DEFAULT_DATA, TargetArgs};
 
 /// What a node can be told.
 #[derive(Debug, clap::Args)]
@@ -29,8 +30,8 @@ pub struct ServeArgs {
 }
 
 /// Serves until SIGTERM or SIGINT, then syncs everything.
-pub async fn run(args: ServeArgs, data: Option<PathBuf>) -> anyhow::Result<()> {
-    let data = data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
+pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
+    let data = target.data.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
     let config = BrokerConfig {
         data_dir: data.clone(),
         node_id: args.node_id,
@@ -51,7 +52,10 @@ pub async fn run(args: ServeArgs, data: Option<PathBuf>) -> anyhow::Result<()> {
         _ = terminate.recv() => tracing::info!("SIGTERM: closing"),
         _ = interrupt.recv() => tracing::info!("SIGINT: closing"),
     }
-    broker.shutdown().await.map_err(|error| explain(error, &data))?;
+    broker
+        .shutdown()
+        .await
+        .with_context(|| format!("cannot close the log in {} in order", data.display()))?;
     tracing::info!("everything is synced");
     Ok(())
 }

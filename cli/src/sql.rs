@@ -9,14 +9,14 @@ use thalweg_sql::output::{Format, print};
 use thalweg_sql::{Error, Session};
 
 use crate::exit::{Exit, failure};
-use crate::output::written;
+use crate::output::{tell, written};
 use crate::target::{Target, TargetArgs};
 
 /// What to run.
 #[derive(Debug, clap::Args)]
 pub struct SqlArgs {
     /// Statements, separated by semicolons
-    #[arg(long, short = 'c', value_name = "SQL", conflicts_with = "file")]
+    #[arg(long, short = 'c', value_name = "SQL", conflicts_with = "file", allow_hyphen_values = true)]
     command: Option<String>,
     /// A file of statements; standard input if neither is given
     #[arg(long, short = 'f', value_name = "FILE")]
@@ -64,12 +64,12 @@ async fn statements(target: &Target, text: &str, format: Format) -> anyhow::Resu
             summary => summary?,
         };
         for notice in &summary.notices {
-            eprintln!("note: {notice}");
+            tell(format_args!("note: {notice}"));
         }
         if summary.undecodable.count > 0 {
-            eprintln!("warning: {}", summary.undecodable);
+            tell(format_args!("warning: {}", summary.undecodable));
         }
-        eprintln!("{summary}");
+        tell(&summary);
     }
     Ok(())
 }

@@ -16,11 +16,11 @@ pub const DEFAULT_DATA: &str = "thalweg-data";
 /// Where the log is. With neither, the data directory `thalweg-data` here is meant.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TargetArgs {
-    /// Brokers to talk to, Thalweg's or any Kafka's: HOST:PORT[,HOST:PORT…]
-    #[arg(long, value_name = "HOST:PORT", env = "THALWEG_BOOTSTRAP", global = true)]
+    /// Brokers to talk to, Thalweg's or any Kafka's: HOST:PORT[,HOST:PORT…] [env: THALWEG_BOOTSTRAP]
+    #[arg(long, value_name = "HOST:PORT", global = true, conflicts_with = "data")]
     pub bootstrap: Option<String>,
-    /// A data directory to open in this process; if a node holds it, the command talks to that node
-    #[arg(long, value_name = "DIR", env = "THALWEG_DATA", global = true)]
+    /// A data directory to open in this process; if a node holds it, the command talks to that node [env: THALWEG_DATA]
+    #[arg(long, value_name = "DIR", global = true)]
     pub data: Option<PathBuf>,
 }
 
@@ -39,6 +39,16 @@ pub struct Target {
 }
 
 impl TargetArgs {
+    /// What the command line says; if it says nothing, what the environment does.
+    pub fn or_environment(&self) -> Self {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        if self.bootstrap.is_some() || self.data.is_some() {
+            return self.clone();
+        }
+        let bootstrap = variable("THALWEG_BOOTSTRAP").map(|value| value.to_string_lossy().into_owned());
+        Self { bootstrap, data: variable("THALWEG_DATA").map(PathBuf::from) }
+    }
+
     /// Connects to the log, opening it in this process where nobody holds it.
     ///
     /// # Errors
@@ -110,13 +120,14 @@ async fn connect(bootstrap: &str) -> anyhow::Result<Client> {
     config.connect_timeout_ms = 5_000;
     config.api_timeout_ms = 15_000;
     let mut config_of_start = config.clone();
-    config_of_start.api_timeout_ms = 5_000;
+    (config_of_start.api_timeout_ms, config_of_start.request_timeout_ms) = (5_000, 5_000);
     // A first try with little patience tells a wrong address apart soon.
-    Client::connect(config_of_start).await.map_err(|error| {
-        failure(
+    Client::connect(config_of_start).await.map_err(|error| match error {
+        thalweg_client::Error::Config { .. } => failure(Exit::Usage, error.to_string()),
+        error => failure(
             Exit::Unreachable,
             format!("no broker answers at {bootstrap}: {error}\nIs the address right, and does a node run there? `thalweg serve` starts one"),
-        )
+        ),
     })?;
     Ok(Client::connect(config).await?)
 }

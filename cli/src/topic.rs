@@ -7,7 +7,7 @@ use thalweg_client::{Isolation, NewTopic, OffsetSpec, TopicMetadata};
 use thalweg_protocol::TopicPartition;
 
 use crate::exit::{Exit, failure};
-use crate::output::{Format, line};
+use crate::output::{Format, line, tell};
 use crate::target::{Target, TargetArgs};
 
 /// What to do with topics.
@@ -113,7 +113,7 @@ async fn create(
                 let error = anyhow::Error::new(error).context(format!("cannot create topic `{name}`"));
                 match first_error {
                     None => first_error = Some(error),
-                    Some(_) => eprintln!("error: {error:#}"),
+                    Some(_) => tell(format_args!("error: {error:#}")),
                 }
             }
         }

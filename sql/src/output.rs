@@ -180,15 +180,24 @@ async fn print_table(rows: &mut Rows, out: &mut (dyn Write + Send)) -> Result<(u
 }
 
 async fn print_separated(rows: &mut Rows, delimiter: u8, out: &mut (dyn Write + Send)) -> Result<(u64, u64)> {
-    let mut writer = CsvWriterBuilder::new().with_header(true).with_delimiter(delimiter).build(&mut *out);
-    let header = flattened(&RecordBatch::new_empty(rows.schema().clone()))?;
+    let mut header = Some(flattened(&RecordBatch::new_empty(rows.schema().clone()))?);
+    let mut text = Vec::new();
     let mut count = 0;
-    writer.write(&header).map_err(arrow_error)?;
-    while let Some(batch) = rows.next().await? {
+    loop {
+        let (batch, is_first) = match header.take() {
+            Some(header) => (header, true),
+            None => match rows.next().await? {
+                Some(batch) => (flattened(&batch)?, false),
+                None => return Ok((count, count)),
+            },
+        };
         count += batch.num_rows() as u64;
-        writer.write(&flattened(&batch)?).map_err(arrow_error)?;
+        // Into memory first: Arrow's writer would make a text of what standard output says.
+        let builder = CsvWriterBuilder::new().with_header(is_first).with_delimiter(delimiter);
+        builder.build(&mut text).write(&batch).map_err(arrow_error)?;
+        out.write_all(&text)?;
+        text.clear();
     }
-    Ok((count, count))
 }
 
 /// The batch with nested columns as text, which CSV has no other way for.

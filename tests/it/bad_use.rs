@@ -120,11 +120,90 @@ fn a_mistyped_directory_is_not_made() -> anyhow::Result<()> {
 }
 
 #[test]
+fn the_command_line_goes_before_the_environment() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let data = text(directory.path());
+    check(&["--data", data, "--bootstrap", "127.0.0.1:1", "topic", "list"], 2, &["--data", "--bootstrap"])?;
+    check(&["--bootstrap", "nonsense", "topic", "list"], 2, &["nonsense", "host:port"])?;
+    let mut command = Command::new(binary("thalweg")?);
+    command.args(["--data", data, "topic", "create", "here"]).env("THALWEG_BOOTSTRAP", "127.0.0.1:1");
+    run(&mut command)?;
+    let mut command = Command::new(binary("thalweg")?);
+    command.args(["topic", "list"]).env("THALWEG_DATA", data).env("THALWEG_BOOTSTRAP", "");
+    ensure!(String::from_utf8(run(&mut command)?.stdout)?.contains("here"), "what is empty is not set");
+    Ok(())
+}
+
+#[test]
+fn an_offset_past_the_end_is_waited_for() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let node = Node::start(&directory.path().join("data"), "127.0.0.1:0")?;
+    run(node.command("topic")?.args(["create", "t"]))?;
+    let produce = |lines: std::ops::Range<u32>| -> anyhow::Result<()> {
+        let file = tempfile::NamedTempFile::new()?;
+        fs::write(file.path(), lines.map(|n| format!("line {n}\n")).collect::<String>())?;
+        run(node.command("produce")?.args(["t", "--file", text(file.path())])).map(drop)
+    };
+    produce(0..10)?;
+    let mut command = node.command("consume")?;
+    command.args(["t", "-o", "12", "-n", "2"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut reader = Process::spawn(&mut command)?;
+    let mut said = std::io::BufReader::new(reader.child().stderr.take().context("it is piped")?);
+    let mut note = String::new();
+    std::io::BufRead::read_line(&mut said, &mut note)?;
+    ensure!(note.contains("t-0 ends at 10; waiting for offset 12"), "{note}");
+    produce(10..15)?;
+    ensure!(reader.wait(Duration::from_secs(30))? == 0, "two records came");
+    let mut out = String::new();
+    reader.child().stdout.take().context("it is piped")?.read_to_string(&mut out)?;
+    ensure!(out == "line 12\nline 13\n", "{out}");
+    Ok(())
+}
+
+#[test]
+fn a_refused_record_stops_the_rest_and_what_is_written_is_counted() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let node = Node::start(&directory.path().join("data"), "127.0.0.1:0")?;
+    run(node.command("topic")?.args(["create", "t"]))?;
+    let file = tempfile::NamedTempFile::new()?;
+    let large = "x".repeat(1_040_000);
+    fs::write(file.path(), format!("before\n{large}{large}\nafter\n"))?;
+    let output = node.command("produce")?.args(["t", "--file", text(file.path())]).output()?;
+    let said = String::from_utf8(output.stderr)?;
+    ensure!(output.status.code() == Some(1), "{said}");
+    let written =
+        run(node.command("consume")?.args(["t", "--until", "end"]))?.stdout.split(|&b| b == b'\n').count()
+            - 1;
+    let counted = said.contains(&format!("{written} are certainly written"))
+        || said.contains(&format!("stopped after {written} record"));
+    ensure!(counted, "{written} are there: {said}");
+    Ok(())
+}
+
+#[test]
+fn a_long_expression_is_no_reason_to_die() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let data = text(directory.path());
+    run(Command::new(binary("thalweg")?).args(["--data", data, "topic", "create", "t"]))?;
+    let sum = (0..5000).map(|n| n.to_string()).collect::<Vec<_>>().join("+");
+    let said =
+        thalweg(&["--data", data, "sql", "--format", "csv", "-c", &format!("-- long\nSELECT {sum} AS s")])?;
+    let out = String::from_utf8(said.stdout)?;
+    ensure!(said.code == 0 && out == "s\n12497500\n", "{}: {out}", said.code);
+    Ok(())
+}
+
+#[test]
 fn a_reader_that_has_had_enough_ends_the_writer_quietly() -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let data = text(directory.path());
     run(Command::new(binary("thalweg")?).args(["--data", data, "topic", "create", "t"]))?;
-    for command in [&["topic", "list"][..], &["topic", "describe", "t"], &["sql", "-c", "SELECT 1"]] {
+    for command in [
+        &["topic", "list"][..],
+        &["topic", "describe", "t"],
+        &["sql", "-c", "SELECT 1"],
+        &["sql", "--format", "csv", "-c", "SELECT 1"],
+    ] {
         let (reader, writer) = std::io::pipe()?;
         drop(reader);
         let output =

@@ -22,6 +22,12 @@ impl CsvTable {
                 columns: header.iter().map(String::from).collect(),
             })
         };
+        for (at, name) in header.iter().enumerate() {
+            if header.iter().take(at).any(|other| other == name) {
+                let reason = format!("two columns are called `{name}`; a record can hold only one of them");
+                return Err(Error::Line { line: 1, reason });
+            }
+        }
         let key = columns.key.as_deref().map(find).transpose()?;
         let timestamp = match columns.timestamp {
             None => None,

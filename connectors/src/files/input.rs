@@ -236,6 +236,8 @@ mod tests {
         let key = |name: &str| Columns { key: Some(name.into()), ..Columns::default() };
         let error = read(b"carrier,n\nUA,1\n", InputFormat::Csv, key("carier")).expect_err("no such column");
         assert_eq!(error.to_string(), "there is no column `carier`; the columns are carrier, n");
+        let error = read(b"a,b,a\n1,2,3\n", InputFormat::Csv, Columns::default()).expect_err("twice a");
+        assert!(error.to_string().starts_with("line 1 of the input: two columns are called `a`"), "{error}");
         let error = read(b"a,b\n1\n", InputFormat::Csv, Columns::default()).expect_err("a short row");
         assert_eq!(error.to_string(), "line 2 of the input: the row has 1 fields, the header 2");
         let error = read(b"{\"a\":1}\n[]\n", InputFormat::Json, key("a")).expect_err("not an object");

@@ -21,7 +21,17 @@ pub fn replay(streams: &Streams) -> anyhow::Result<()> {
     let mut shown = Instant::now();
     let terminal = std::io::stdout().is_terminal();
     let events = streams.events();
+    let (mut furthest, mut moved) = (0, Instant::now());
     loop {
+        if moved.elapsed() > PROCESSING_TIMEOUT {
+            bail!(
+                "the processor has not come any further for {PROCESSING_TIMEOUT:?}; does the log still answer?"
+            );
+        }
+        let committed = streams.committed().records_in;
+        if committed != furthest {
+            (furthest, moved) = (committed, Instant::now());
+        }
         match events
             .recv_timeout(PROCESSING_TIMEOUT)
             .context("the processor has stopped telling how far it is")?

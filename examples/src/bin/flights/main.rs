@@ -99,10 +99,12 @@ fn run(
     let name = &arguments.name;
     let topics =
         Topics { flights: name.clone(), carriers: format!("{name}-carriers"), days: format!("{name}-days") };
+    // A wrong file should not leave topics behind.
+    let year = load::read(&arguments.csv)?;
+    std::fs::metadata(&arguments.airlines)
+        .with_context(|| format!("cannot open {}", arguments.airlines.display()))?;
     let client = runtime.block_on(Client::connect(config.clone()))?;
     runtime.block_on(create(&client, &topics))?;
-
-    let year = load::read(&arguments.csv)?;
     let (history, december) = year.split();
     let began = Instant::now();
     let mut loader = load::Loader::new(runtime, &client, &topics.flights)?;

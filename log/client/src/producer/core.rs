@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::accumulator::Accumulator;
 use super::memory::Memory;
+use super::tally::Tally;
 use super::transaction::Transaction;
 use crate::cluster::Cluster;
 use crate::config::ProducerConfig;
@@ -16,6 +17,7 @@ pub(super) struct Core {
     pub(super) memory: Memory,
     pub(super) accumulator: Accumulator,
     pub(super) transaction: Option<Transaction>,
+    pub(super) tally: Tally,
 }
 
 impl Core {

@@ -13,6 +13,7 @@ mod partitioner;
 mod queue;
 mod record;
 mod sender;
+mod tally;
 mod transaction;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use self::core::Core;
 use self::handle::Handle;
 use self::memory::Memory;
 use self::sender::{Message, Sender};
+use self::tally::Tally;
 use self::transaction::Transaction;
 use crate::clock::wall_clock_ms;
 use crate::cluster::Cluster;
@@ -72,6 +74,7 @@ impl Producer {
             memory: Memory::new(config.buffer_memory),
             accumulator: Accumulator::new(config.compression, config.batch_size, linger),
             transaction,
+            tally: Tally::default(),
             cluster,
             config,
         });
@@ -149,6 +152,21 @@ impl Producer {
     /// The first error of any record since the last flush.
     pub async fn flush(&self) -> Result<()> {
         self.handle.flush().await
+    }
+
+    /// How many records have been acknowledged; with `acks=0`, sent.
+    pub fn acknowledged(&self) -> u64 {
+        self.handle.core().tally.acknowledged()
+    }
+
+    /// How many records have failed: they are not written, or it is not known whether they are. A flush says why.
+    pub fn failed(&self) -> u64 {
+        self.handle.core().tally.failed()
+    }
+
+    /// Why the newest attempt failed, if it is tried again and none has succeeded since: what records wait for.
+    pub fn trouble(&self) -> Option<Error> {
+        self.handle.core().tally.trouble()
     }
 
     /// How many partitions a topic has.

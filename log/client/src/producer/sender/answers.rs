@@ -24,7 +24,8 @@ impl Sender {
                 match answer {
                     Ok(response) => self.on_response(&sent, response),
                     Err(error @ Error::UnsupportedVersion { .. }) => self.fail_sent(&sent, &error),
-                    Err(_) => {
+                    Err(error) => {
+                        self.core.tally.note(error);
                         self.wants_metadata = true;
                         self.again(&sent, true);
                     }
@@ -32,7 +33,8 @@ impl Sender {
             }
             Event::Opened { node, opened } => {
                 self.nodes.entry(node).or_default().is_opening = false;
-                if opened.is_err() {
+                if let Err(error) = opened {
+                    self.core.tally.note(error);
                     self.wants_metadata = true;
                 }
             }
@@ -139,6 +141,9 @@ impl Sender {
                         | ErrorCode::ConcurrentTransactions
                         | ErrorCode::CorruptMessage
                 );
+                let subject = self.queues[slot].partition.to_string();
+                let message = answer.error_message;
+                self.core.tally.note(Error::Broker { api: ApiKey::Produce, code, subject, message });
                 let maybe_written =
                     matches!(code, ErrorCode::RequestTimedOut | ErrorCode::NotEnoughReplicasAfterAppend);
                 self.again(std::slice::from_ref(sent), maybe_written);
@@ -208,6 +213,9 @@ impl Sender {
 
     pub(super) fn finish(&mut self, batch: Batch, outcome: Result<BatchAcknowledged>) {
         self.core.memory.give_back(batch.reserved);
+        self.core
+            .tally
+            .finish(u64::from(batch.records.header().records_count.unsigned_abs()), outcome.is_ok());
         self.flushes.done(batch.generation, outcome.as_ref().err());
         if let Some(notify) = batch.notify {
             // Nobody may be waiting, which is fine.

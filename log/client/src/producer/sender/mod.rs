@@ -247,7 +247,8 @@ impl Sender {
         let (busy, queues) = (&self.busy, &mut self.queues);
         let expired: Vec<Batch> = busy.iter().flat_map(|&slot| queues[slot].expire(before)).collect();
         for batch in expired {
-            let error = Error::TimedOut { operation: "sending a batch", after_ms, last: None };
+            let last = self.core.tally.trouble().map(Arc::new);
+            let error = Error::TimedOut { operation: "sending a batch", after_ms, last };
             self.fail(batch, error);
         }
     }
