@@ -1,5 +1,7 @@
 //! What can go wrong, and what the caller must do about it.
 
+use std::any::Any;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -44,6 +46,14 @@ pub enum Error {
         /// How many it would need.
         expected: i32,
     },
+    /// A topic of the application is no longer the one that it was started with.
+    #[error("topic {topic} {change}")]
+    TopicChanged {
+        /// The topic.
+        topic: String,
+        /// What became of it.
+        change: TopicChange,
+    },
     /// A key or value could not be decoded, and the configuration says to stop then.
     #[error("the record at offset {offset} of {partition} does not decode: {reason}")]
     Undecodable {
@@ -67,8 +77,11 @@ pub enum Error {
         /// What the store said.
         reason: String,
     },
-    /// Another process holds the state directory.
-    #[error("{} is in use by another process", directory.display())]
+    /// Another instance holds the state directory.
+    #[error(
+        "{} is in use by a running instance of the application; end that one, or give this one another directory",
+        directory.display()
+    )]
     StateInUse {
         /// The directory.
         directory: PathBuf,
@@ -136,6 +149,20 @@ pub enum Error {
         /// What the cluster said.
         reason: String,
     },
+    /// The program failed, or panicked, at some record of a run.
+    #[error("task {task} failed while it processed {partition} from offset {from} to {to}: {source}")]
+    Processing {
+        /// The task.
+        task: TaskId,
+        /// Where the records lie.
+        partition: TopicPartition,
+        /// The offset of the first one.
+        from: i64,
+        /// The offset after the last one.
+        to: i64,
+        /// What happened.
+        source: Box<Error>,
+    },
     /// The program failed.
     #[error("the program failed: {0}")]
     Program(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -148,12 +175,48 @@ pub enum Error {
     /// The application has ended because of this.
     #[error("{0}")]
     Stopped(Arc<Error>),
-    /// A stream thread ended by a panic.
-    #[error("a stream thread panicked: {message}")]
+    /// A program or a stream thread ended by a panic.
+    #[error("panicked: {message}")]
     Panicked {
         /// The panic's message.
         message: String,
     },
+}
+
+/// What became of a topic while the application ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TopicChange {
+    /// It is gone.
+    Deleted,
+    /// It was deleted and there is a new one of that name.
+    Recreated,
+    /// It has another number of partitions.
+    Partitions {
+        /// How many the application was started with.
+        before: i32,
+        /// How many there are now.
+        now: i32,
+    },
+}
+
+impl fmt::Display for TopicChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deleted => f.write_str(
+                "was deleted while the application ran; what was committed before is safe: create the topic \
+                 again and start the application anew",
+            ),
+            Self::Recreated => f.write_str(
+                "was deleted and created again while the application ran; offsets that were committed mean \
+                 other records now: reset the application, or give it another id, and start it anew",
+            ),
+            Self::Partitions { before, now } => write!(
+                f,
+                "has {now} partitions but had {before} when the application started, so that a key's records \
+                 go elsewhere now; start the application anew, under another id if it keeps state by key"
+            ),
+        }
+    }
 }
 
 /// What the caller must do about an [`Error`].
@@ -173,8 +236,16 @@ impl Error {
             | Self::UnknownOutcome { .. }
             | Self::Fenced { .. }
             | Self::Unavailable { .. } => ErrorKind::Reopen,
+            Self::Processing { source, .. } => source.kind(),
             _ => ErrorKind::Fatal,
         }
+    }
+
+    /// What a panic said.
+    pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Self::Panicked { message: message.unwrap_or_else(|| "without a message".into()) }
     }
 
     /// Wraps what a program of one's own failed with.

@@ -53,7 +53,7 @@ mod topology;
 
 pub use config::{Guarantee, StartAt, StateKind, StreamsConfig, Undecodable};
 pub use dsl::{Data, Grouped, KGroupedStream, KStream, KTable, Materialized, StreamsBuilder, WindowedStream};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, TopicChange};
 pub use inputs::{InputRun, Inputs};
 pub use operators::{Emit, Record, TimeWindows};
 pub use output::{

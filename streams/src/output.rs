@@ -54,6 +54,21 @@ pub const DEAD_LETTER_PARTITION: &str = "__streams.errors.partition";
 /// The header that says at which offset a dead letter was read, in decimal.
 pub const DEAD_LETTER_OFFSET: &str = "__streams.errors.offset";
 
+/// The `max.message.bytes` of the dead-letter topic: four times the default of the topics that the records
+/// come from, and as much as a producer sends at once.
+pub(crate) const DEAD_LETTER_BATCH_BYTES: usize = 4 << 20;
+
+/// How large a record may be to be put aside whole: the reason and a batch's header must fit, too.
+const DEAD_LETTER_BYTES: usize = DEAD_LETTER_BATCH_BYTES - (64 << 10);
+
+/// How many bytes a record has, about.
+fn size(record: &RawRecord<'_>) -> usize {
+    let headers = record.headers.iter();
+    let headers: usize =
+        headers.map(|header| header.key.len() + header.value.map_or(0, <[u8]>::len) + 10).sum();
+    record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len) + headers
+}
+
 impl Output {
     pub(crate) fn new(
         sinks: Vec<OutputTopic>,
@@ -94,7 +109,8 @@ impl Output {
     }
 
     /// Puts aside a record of input `input` that cannot be processed: it goes to the application's
-    /// dead-letter topic as it is, with reason, topic, partition and offset as headers.
+    /// dead-letter topic as it is, with reason, topic, partition and offset as headers. Of one that is larger
+    /// than about 4 MB only those go there.
     ///
     /// # Errors
     /// [`Error::Undecodable`] when the configuration says to stop instead.
@@ -112,7 +128,11 @@ impl Output {
                 reason: reason.to_string(),
             });
         }
-        let reason = reason.to_string();
+        let mut reason = reason.to_string();
+        let fits = size(record) <= DEAD_LETTER_BYTES;
+        if !fits {
+            reason.push_str("; it is too large to be put aside whole, and lies where it was read");
+        }
         let (number, offset) = (source.partition.to_string(), record.offset.to_string());
         let why = [
             Header::new(DEAD_LETTER_REASON, Some(reason.as_bytes())),
@@ -122,8 +142,13 @@ impl Output {
         ];
         let partitions = &mut self.dead_letters.partitions;
         let partition = source.partition as usize % partitions.len();
-        let headers = record.headers.iter().chain(why);
-        partitions[partition].push(record.timestamp, record.key, record.value, headers);
+        match fits {
+            true => {
+                let headers = record.headers.iter().chain(why);
+                partitions[partition].push(record.timestamp, record.key, record.value, headers);
+            }
+            false => partitions[partition].push(record.timestamp, None, None, why),
+        }
         self.dead += 1;
         Ok(())
     }
@@ -167,6 +192,14 @@ mod tests {
         assert_eq!((dead[0].key, dead[0].value, dead[0].timestamp), (record.key, record.value, 7));
         let headers: Vec<_> = dead[0].headers.iter().map(|header| header.value.unwrap_or_default()).collect();
         assert_eq!(headers, [&b"not JSON"[..], b"in", b"3", b"42"]);
+
+        let large = vec![b'x'; DEAD_LETTER_BYTES + 1];
+        output.dead_letter(0, &RawRecord { value: Some(&large), ..record }, &"not JSON").expect("put aside");
+        let dead: Vec<_> = output.dead_letters.partitions[1].iter().collect();
+        assert_eq!((dead[1].key, dead[1].value), (None, None));
+        let headers: Vec<_> = dead[1].headers.iter().map(|header| header.value.unwrap_or_default()).collect();
+        assert!(headers[0].starts_with(b"not JSON; it is too large to be put aside whole"));
+        assert_eq!(headers[1..], [&b"in"[..], b"3", b"42"]);
 
         let mut strict = Output::new(vec![], topic(), Undecodable::Fail, sources, 3);
         let refused = strict.dead_letter(0, &record, &"not JSON");

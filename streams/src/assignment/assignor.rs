@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -20,9 +21,17 @@ use crate::state::StateDirectory;
 /// ```text
 /// version u8 (1) · process id, 32 bytes · count u16 × { sub-topology u32 · partition i32 }
 /// ```
+///
+/// and the leader tells each member what it has shared out:
+///
+/// ```text
+/// version u8 (1) · fingerprint of the plan u64
+/// ```
 pub(crate) struct TaskAssignor {
     plan: Arc<Plan>,
     directory: Arc<StateDirectory>,
+    /// The last assignment was made by another plan.
+    is_foreign: AtomicBool,
 }
 
 const VERSION: u8 = 1;
@@ -30,7 +39,19 @@ const PROCESS_ID: usize = 32;
 
 impl TaskAssignor {
     pub(crate) fn new(plan: Arc<Plan>, directory: Arc<StateDirectory>) -> Self {
-        Self { plan, directory }
+        Self { plan, directory, is_foreign: AtomicBool::new(false) }
+    }
+
+    /// Whether the last assignment shares out another plan than this instance's: it dates from before the
+    /// topology or the topics changed, or the leader has not been restarted since.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.is_foreign.load(Ordering::Acquire)
+    }
+
+    fn told(&self) -> Bytes {
+        let mut out = vec![VERSION];
+        out.extend_from_slice(&self.plan.fingerprint().to_be_bytes());
+        out.into()
     }
 
     fn candidate(&self, member: &GroupMember) -> Candidate {
@@ -70,9 +91,14 @@ impl Assignor for TaskAssignor {
             tasks.flat_map(|&task| self.plan.sources(task)).flatten().collect()
         };
         let assignment = |member: &GroupMember| {
-            (member.id.clone(), Assignment { partitions: partitions(member), user_data: None })
+            (member.id.clone(), Assignment { partitions: partitions(member), user_data: Some(self.told()) })
         };
         Ok(members.iter().map(assignment).collect())
+    }
+
+    fn on_assignment(&self, assignment: &Assignment, _generation: i32) {
+        let is_own = assignment.user_data.as_ref() == Some(&self.told());
+        self.is_foreign.store(!is_own, Ordering::Release);
     }
 }
 

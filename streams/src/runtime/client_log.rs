@@ -1,17 +1,20 @@
 //! The log through the client: one consumer and one producer a thread.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use bytestring::ByteString;
 use thalweg_client::{
-    Appender, Client, CommittedOffset, Consumer, Isolation, OffsetSpec, Producer, ProducerConfig, TopicSlot,
+    Appender, Client, CommittedOffset, Consumer, Isolation, OffsetSpec, Polled, Producer, ProducerConfig,
+    TopicSlot,
 };
-use thalweg_protocol::record::Header;
+use thalweg_protocol::record::{Header, Record};
 use thalweg_protocol::{Offset, TopicPartition};
 use tokio::runtime::Handle;
 
 use super::client_error::translate;
 use super::log::{CommittedInput, TransactionLog};
+use super::waiting::Waiting;
 use crate::config::{Guarantee, StreamsConfig};
 use crate::error::Error;
 use crate::output::OutputTopic;
@@ -19,6 +22,7 @@ use crate::output::OutputTopic;
 /// A thread's way to the log. The client works on the runtime behind `handle`; calls here block on it.
 pub(super) struct ClientLog {
     handle: Handle,
+    waiting: Waiting,
     client: Client,
     pub(super) consumer: Consumer,
     producer_config: ProducerConfig,
@@ -46,6 +50,7 @@ impl ClientLog {
     /// Makes the producer; [`fence`](TransactionLog::fence) comes before anything is written.
     pub(super) fn new(
         handle: Handle,
+        waiting: Waiting,
         client: Client,
         consumer: Consumer,
         config: &StreamsConfig,
@@ -63,7 +68,16 @@ impl ClientLog {
             Writer::new(&client, &producer_config)?
         };
         let guarantee = config.guarantee;
-        Ok(Self { handle, client, consumer, producer_config, guarantee, writer, in_transaction: false })
+        Ok(Self {
+            handle,
+            waiting,
+            client,
+            consumer,
+            producer_config,
+            guarantee,
+            writer,
+            in_transaction: false,
+        })
     }
 
     fn is_transactional(&self) -> bool {
@@ -83,8 +97,7 @@ impl ClientLog {
         if let Some(&slot) = self.writer.slots.get(topic) {
             return Ok(slot);
         }
-        let slot = self.handle.block_on(self.writer.appender.topic(topic));
-        let slot = slot.map_err(translate("looking a topic up"))?;
+        let slot = self.waiting.on("looking a topic up", self.writer.appender.topic(topic))?;
         self.writer.slots.insert(topic.clone(), slot);
         Ok(slot)
     }
@@ -94,16 +107,19 @@ impl ClientLog {
         self.writer.appender.linger();
     }
 
+    /// What the consumer has for the thread.
+    pub(super) fn poll(&mut self, timeout: Duration) -> Result<Polled, Error> {
+        self.waiting.on("reading", self.consumer.poll(timeout))
+    }
+
     /// Leaves the group and ends.
     pub(super) fn close(self) -> Result<(), Error> {
-        let Self { handle, consumer, writer, .. } = self;
+        let Self { waiting, consumer, writer, .. } = self;
         let Writer { producer, appender, .. } = writer;
         drop(appender);
-        handle.block_on(async {
-            let produced = producer.close().await.map_err(translate("closing the producer"));
-            consumer.close().await.map_err(translate("leaving the group"))?;
-            produced
-        })
+        let produced = waiting.on("closing the producer", producer.close());
+        waiting.on("leaving the group", consumer.close())?;
+        produced
     }
 }
 
@@ -114,22 +130,12 @@ impl TransactionLog for ClientLog {
         }
         self.begin()?;
         let slot = self.slot(&topic.topic)?;
-        let appender = &mut self.writer.appender;
         let mut headers: Vec<Header<'_>> = Vec::new();
         for (partition, buffer) in topic.partitions.iter().enumerate() {
             for record in buffer.iter() {
                 headers.clear();
                 headers.extend(record.headers.iter());
-                appender
-                    .append_blocking(
-                        slot,
-                        partition as i32,
-                        record.timestamp,
-                        record.key,
-                        record.value,
-                        &headers,
-                    )
-                    .map_err(translate("sending a record"))?;
+                append(&self.waiting, &mut self.writer.appender, slot, partition as i32, &record, &headers)?;
             }
         }
         drop(headers);
@@ -138,9 +144,9 @@ impl TransactionLog for ClientLog {
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        let flushed = self.handle.block_on(self.writer.appender.flush());
+        let flushed = self.waiting.on("sending records", self.writer.appender.flush());
         // Records of unknown fate are part of a transaction that is not committed then: an abort settles it.
-        flushed.map_err(translate("sending records")).map_err(|error| match error {
+        flushed.map_err(|error| match error {
             Error::UnknownOutcome { reason } => Error::Aborted { reason },
             error => error,
         })
@@ -150,8 +156,8 @@ impl TransactionLog for ClientLog {
         let wanted: Vec<_> =
             partitions.iter().map(|partition| (partition.clone(), OffsetSpec::Latest)).collect();
         let admin = self.client.admin();
-        let listed = self.handle.block_on(admin.list_offsets(&wanted, Isolation::ReadUncommitted));
-        let listed = listed.map_err(translate("asking for the ends of changelogs"))?;
+        let listed = admin.list_offsets(&wanted, Isolation::ReadUncommitted);
+        let listed = self.waiting.on("asking for the ends of changelogs", listed)?;
         let end =
             |partition: &TopicPartition| {
                 listed.get(partition).and_then(|listed| listed.offset).map(|offset| offset.0).ok_or_else(
@@ -170,13 +176,12 @@ impl TransactionLog for ClientLog {
             })
             .collect();
         if !self.is_transactional() {
-            let committed = self.handle.block_on(self.consumer.commit_offsets(&offsets));
-            return committed.map_err(translate("committing offsets"));
+            return self.waiting.on("committing offsets", self.consumer.commit_offsets(&offsets));
         }
         self.begin()?;
         let group = self.consumer.group_metadata().map_err(translate("naming the group member"))?;
         let sent = self.writer.producer.send_offsets_to_transaction(&offsets, &group);
-        self.handle.block_on(sent).map_err(translate("adding offsets to the transaction"))
+        self.waiting.on("adding offsets to the transaction", sent)
     }
 
     fn end_transaction(&mut self) -> Result<(), Error> {
@@ -184,11 +189,10 @@ impl TransactionLog for ClientLog {
             return Ok(());
         }
         self.in_transaction = false;
-        let committed = self.handle.block_on(async {
+        self.waiting.on("committing the transaction", async {
             self.writer.appender.flush().await?;
             self.writer.producer.commit_transaction().await
-        });
-        committed.map_err(translate("committing the transaction"))
+        })
     }
 
     fn fence(&mut self) -> Result<(), Error> {
@@ -199,26 +203,44 @@ impl TransactionLog for ClientLog {
         self.writer = Writer::new(&self.client, &self.producer_config)?;
         drop(_entered);
         match self.is_transactional() {
-            true => self
-                .handle
-                .block_on(self.writer.producer.init_transactions())
-                .map_err(translate("taking over the transactional id")),
+            true => {
+                self.waiting.on("taking over the transactional id", self.writer.producer.init_transactions())
+            }
             false => Ok(()),
         }
     }
 
     fn committed(&mut self, partitions: &[TopicPartition]) -> Result<Vec<Option<CommittedInput>>, Error> {
-        let committed = self.handle.block_on(self.consumer.committed(partitions));
-        committed_inputs(partitions, committed)
+        let committed = self.consumer.committed(partitions);
+        let committed = self.waiting.on("asking for committed offsets", committed)?;
+        Ok(committed_inputs(partitions, committed))
     }
 }
 
-/// What the client found committed for `partitions`, in their order.
+/// Appends a record, and waits for room in the producer's buffer if it is full.
+fn append(
+    waiting: &Waiting,
+    appender: &mut Appender,
+    slot: TopicSlot,
+    partition: i32,
+    record: &Record<'_>,
+    headers: &[Header<'_>],
+) -> Result<(), Error> {
+    loop {
+        match appender.append(slot, partition, record.timestamp, record.key, record.value, headers) {
+            Err(thalweg_client::Error::BufferFull { .. }) => {
+                waiting.on("waiting for room in the producer's buffer", appender.room())?;
+            }
+            appended => return appended.map_err(translate("sending a record")),
+        }
+    }
+}
+
+/// What is committed for `partitions`, in their order.
 pub(super) fn committed_inputs(
     partitions: &[TopicPartition],
-    committed: thalweg_client::Result<HashMap<TopicPartition, CommittedOffset>>,
-) -> Result<Vec<Option<CommittedInput>>, Error> {
-    let mut committed = committed.map_err(translate("asking for committed offsets"))?;
+    mut committed: HashMap<TopicPartition, CommittedOffset>,
+) -> Vec<Option<CommittedInput>> {
     let input = |partition: &TopicPartition| {
         committed.remove(partition).map(|committed| CommittedInput {
             partition: partition.clone(),
@@ -226,5 +248,5 @@ pub(super) fn committed_inputs(
             metadata: committed.metadata.to_string(),
         })
     };
-    Ok(partitions.iter().map(input).collect())
+    partitions.iter().map(input).collect()
 }

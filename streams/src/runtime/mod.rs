@@ -18,7 +18,9 @@ mod shared;
 mod stream_thread;
 mod streams;
 mod task;
+mod topic_watch;
 mod topics;
+mod waiting;
 
 pub use commit::{CommitOrder, CommitStep};
 pub use events::{Committed, Event};

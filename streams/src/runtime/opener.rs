@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use thalweg_client::{Isolation, OffsetSpec, Waker};
 use thalweg_protocol::TopicPartition;
 
-use super::client_error::translate;
 use super::client_log::committed_inputs;
 use super::events::Event;
 use super::log::CommittedInput;
@@ -134,8 +133,9 @@ fn committed(
     let partitions: Vec<TopicPartition> = sources.iter().flatten().cloned().collect();
     let admin = shared.client.admin();
     let group = &shared.config().application_id;
-    let committed = shared.handle.block_on(admin.committed_offsets(group, Some(&partitions), true));
-    committed_inputs(&partitions, committed)
+    let committed = admin.committed_offsets(group, Some(&partitions), true);
+    let committed = shared.waiting().on("asking for committed offsets", committed)?;
+    Ok(committed_inputs(&partitions, committed))
 }
 
 /// Opens the state; one that is damaged is dropped, and restored from the changelogs.
@@ -190,8 +190,8 @@ fn positions(
         };
         let admin = shared.client.admin();
         let wanted = [(partition.clone(), spec)];
-        let listed = shared.handle.block_on(admin.list_offsets(&wanted, Isolation::ReadCommitted));
-        let listed = listed.map_err(translate("asking where a topic begins"))?;
+        let listed = admin.list_offsets(&wanted, Isolation::ReadCommitted);
+        let listed = shared.waiting().on("asking where a topic begins", listed)?;
         let offset = listed.get(partition).and_then(|listed| listed.offset);
         positions.push(offset.map_or(0, |offset| offset.0));
     }

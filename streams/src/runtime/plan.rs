@@ -8,9 +8,10 @@ use thalweg_protocol::TopicPartition;
 
 use super::opening::LastCommit;
 use super::task::{Task, TaskParts};
+use super::topic_watch::TopicUse;
 use crate::config::StreamsConfig;
 use crate::error::Error;
-use crate::output::{Output, OutputTopic};
+use crate::output::{DEAD_LETTER_BATCH_BYTES, Output, OutputTopic};
 use crate::program::TaskId;
 use crate::state::{StoreSpec, TaskState};
 use crate::topology::{Subtopology, Topic, Topology};
@@ -111,6 +112,19 @@ impl Plan {
         partitions.map(|partition| (partition.clone(), level(&partition))).collect()
     }
 
+    /// A number that is another one when the tasks are others, or read other partitions: FNV-1a over their names.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for task in self.tasks() {
+            for source in self.sources(task).into_iter().flatten() {
+                for byte in format!("{task} {source}\n").bytes() {
+                    hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+                }
+            }
+        }
+        hash
+    }
+
     fn levels(&self) -> BTreeMap<ByteString, usize> {
         let names = |topics: &[Topic]| -> Vec<ByteString> {
             topics.iter().map(|topic| topic.full_name(&self.config)).collect()
@@ -164,6 +178,23 @@ impl Plan {
         self.subtopology(task).stores.iter().map(changelog).collect()
     }
 
+    /// All topics of the application, each with what it is used for.
+    pub(crate) fn topics(&self) -> Vec<(ByteString, TopicUse)> {
+        let mut topics = BTreeMap::from([(self.config.dead_letter_topic().into(), TopicUse::Writes)]);
+        for subtopology in &self.topology.subtopologies {
+            let sinks = subtopology.sinks.iter().map(|sink| sink.full_name(&self.config));
+            topics.extend(sinks.map(|sink| (sink, TopicUse::Writes)));
+        }
+        // What is written and read, too, must stay as it is.
+        for subtopology in &self.topology.subtopologies {
+            let changelogs = subtopology.stores.iter().map(|store| self.config.changelog_topic(&store.name));
+            topics.extend(changelogs.map(|changelog| (changelog.into(), TopicUse::Keeps)));
+            let sources = subtopology.sources.iter().map(|source| source.full_name(&self.config));
+            topics.extend(sources.map(|source| (source, TopicUse::Keeps)));
+        }
+        topics.into_iter().collect()
+    }
+
     /// The topics that the application makes for itself.
     pub(crate) fn internal_topics(&self) -> Vec<InternalTopic> {
         let mut topics = Vec::new();
@@ -193,7 +224,11 @@ impl Plan {
         topics.push(InternalTopic {
             partitions: self.partitions.get(&name).copied().unwrap_or(1),
             name,
-            configs: pairs(&[("retention.ms", "-1")]),
+            // A record that fits into its topic fits here with its reason.
+            configs: pairs(&[
+                ("retention.ms", "-1"),
+                ("max.message.bytes", &DEAD_LETTER_BATCH_BYTES.to_string()),
+            ]),
             exact: false,
         });
         topics

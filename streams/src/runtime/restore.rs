@@ -55,6 +55,7 @@ pub(super) fn replay(
         let sought = consumer.seek(&stretch.partition, Offset(stretch.from));
         sought.map_err(translate("seeking in a changelog"))?;
     }
+    let waiting = shared.waiting();
     let mut scratch = Scratch::new(DECOMPRESSED_BYTES);
     let mut told = Instant::now();
     while stretches.iter().any(|stretch| stretch.position < stretch.to) {
@@ -63,8 +64,7 @@ pub(super) fn replay(
                 reason: "the task was taken back while it was restored".into(),
             });
         }
-        let polled = shared.handle.block_on(consumer.poll(POLL));
-        let polled = polled.map_err(translate("reading a changelog"))?;
+        let polled = waiting.on("reading a changelog", consumer.poll(POLL))?;
         for fetched in polled.batches {
             let found = stretches.iter_mut().find(|stretch| stretch.partition == fetched.partition);
             if let Some(stretch) = found {
@@ -77,7 +77,7 @@ pub(super) fn replay(
         }
     }
     stretches.iter().for_each(|stretch| tell(shared, task, stretch));
-    shared.handle.block_on(consumer.close()).map_err(translate("closing a consumer"))
+    waiting.on("closing a consumer", consumer.close())
 }
 
 /// Finds out where each stretch ends, and that the log reaches that far.
@@ -90,12 +90,12 @@ fn stretches(
     let wanted: Vec<_> =
         partitions.iter().map(|partition| (partition.clone(), thalweg_client::OffsetSpec::Latest)).collect();
     let admin = shared.client.admin();
-    let ends = shared.handle.block_on(async {
+    let ends = async {
         let all = admin.list_offsets(&wanted, Isolation::ReadUncommitted).await?;
         let stable = consumer.end_offsets(&partitions).await?;
         Ok((all, stable))
-    });
-    let (all, stable) = ends.map_err(translate("asking for the ends of changelogs"))?;
+    };
+    let (all, stable) = shared.waiting().on("asking for the ends of changelogs", ends)?;
     let stretch = |replay: Replay| {
         let Replay { store, partition, from, to } = replay;
         let end = all.get(&partition).and_then(|listed| listed.offset).map_or(0, |offset| offset.0);

@@ -9,11 +9,13 @@ use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use thalweg_client::{Client, Waker};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 use super::events::{Committed, Event, EventSender};
 use super::live::LiveTracker;
 use super::opener::OpenRequest;
 use super::plan::Plan;
+use super::waiting::Waiting;
 use crate::config::StreamsConfig;
 use crate::error::Error;
 use crate::program::TaskId;
@@ -39,6 +41,8 @@ pub(super) struct Shared {
     views: Mutex<BTreeMap<TaskId, Vec<(String, StorePart)>>>,
     /// Guards why the application has failed.
     failure: Mutex<Option<Arc<Error>>>,
+    /// Tells waiting threads that it has.
+    failed: watch::Sender<bool>,
     /// Guards what makes waiting threads look around.
     wakers: Mutex<Vec<Waker>>,
 }
@@ -70,12 +74,18 @@ impl Shared {
             committed: Mutex::default(),
             views: Mutex::default(),
             failure: Mutex::default(),
+            failed: watch::Sender::new(false),
             wakers: Mutex::default(),
         }
     }
 
     pub(super) fn config(&self) -> &StreamsConfig {
         self.plan.config()
+    }
+
+    /// Blocks on calls of the client.
+    pub(super) fn waiting(&self) -> Waiting {
+        Waiting::new(self.handle.clone(), self.failed.subscribe())
     }
 
     /// The time since the start.
@@ -97,8 +107,15 @@ impl Shared {
     pub(super) fn fail(&self, error: Error) {
         tracing::error!(%error, "the streams application fails");
         let reason = Arc::new(error);
-        self.failure.lock().get_or_insert_with(|| Arc::clone(&reason));
+        // What fails after that fails because of it.
+        let mut failure = self.failure.lock();
+        if failure.is_some() {
+            return;
+        }
+        *failure = Some(Arc::clone(&reason));
+        drop(failure);
         self.events.send(Event::Failed { reason });
+        self.failed.send_replace(true);
         self.close();
     }
 

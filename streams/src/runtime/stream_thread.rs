@@ -18,6 +18,7 @@ use super::purge::Purge;
 use super::restore::DECOMPRESSED_BYTES;
 use super::shared::Shared;
 use super::task::Task;
+use crate::assignment::TaskAssignor;
 use crate::error::{Error, ErrorKind};
 use crate::program::TaskId;
 use crate::records::InputBatch;
@@ -27,6 +28,9 @@ pub(super) struct StreamThread {
     number: usize,
     shared: Arc<Shared>,
     log: ClientLog,
+    assignor: Arc<TaskAssignor>,
+    /// It has had the group share out anew what another plan had shared out.
+    has_enforced: bool,
     tasks: BTreeMap<TaskId, Task>,
     /// The tasks that were asked for but are not open yet.
     opening: BTreeMap<TaskId, Cancel>,
@@ -65,13 +69,20 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 impl StreamThread {
-    pub(super) fn new(number: usize, shared: Arc<Shared>, log: ClientLog) -> Self {
+    pub(super) fn new(
+        number: usize,
+        shared: Arc<Shared>,
+        log: ClientLog,
+        assignor: Arc<TaskAssignor>,
+    ) -> Self {
         let (opened_sender, opened) = bounded(OPEN_REQUESTS);
         shared.add_waker(log.consumer.waker());
         Self {
             number,
             shared,
             log,
+            assignor,
+            has_enforced: false,
             tasks: BTreeMap::new(),
             opening: BTreeMap::new(),
             opened,
@@ -100,6 +111,11 @@ impl StreamThread {
         self.log.consumer.subscribe(topics).map_err(translate("subscribing"))?;
         while !self.shared.is_closing() {
             match self.run_once() {
+                // What is not committed is processed after the next start.
+                Err(error) if error.kind() == ErrorKind::Reopen && self.shared.is_closing() => {
+                    tracing::warn!(%error, "the last work is not committed");
+                    return Ok(());
+                }
                 Err(error) if error.kind() == ErrorKind::Reopen => self.reopen(error)?,
                 ran => ran?,
             }
@@ -123,8 +139,7 @@ impl StreamThread {
 
     fn poll(&mut self) -> Result<(Vec<RebalanceEvent>, Vec<FetchedBatches>), Error> {
         let timeout = self.poll_timeout();
-        let polled = self.shared.handle.block_on(self.log.consumer.poll(timeout));
-        match polled.map_err(translate("reading")) {
+        match self.log.poll(timeout) {
             Ok(polled) => Ok((polled.events, polled.batches)),
             // The next poll tries again, and nothing was lost; what is there can be processed meanwhile.
             Err(Error::Unavailable { reason }) => {
@@ -165,12 +180,29 @@ impl StreamThread {
                     self.close_readers_of(&partitions);
                     return Err(Error::Aborted { reason });
                 }
-                RebalanceEvent::Assigned(partitions) => self.request_tasks(&partitions),
+                RebalanceEvent::Assigned(partitions) => {
+                    self.request_tasks(&partitions);
+                    self.refuse_foreign_assignment();
+                }
             }
             let assigned = self.log.consumer.assignment();
             self.shared.set_assigned(self.number, assigned.len());
         }
         Ok(())
+    }
+
+    /// A static member that comes back gets what it had, though the topology may be another one now. Once is
+    /// enough: where the leader still runs the old one, its own restart brings the next rebalance.
+    fn refuse_foreign_assignment(&mut self) {
+        if !self.assignor.is_foreign() {
+            return;
+        }
+        if self.has_enforced {
+            tracing::warn!("the group's leader runs another topology; waiting for it to be restarted");
+            return;
+        }
+        self.has_enforced = true;
+        self.log.consumer.enforce_rebalance();
     }
 
     /// Asks for the tasks that read these partitions; nothing of them is fetched until they are open.
@@ -438,11 +470,15 @@ fn decode(
     fetched: &FetchedBatches,
     scratch: &mut Scratch,
 ) -> Result<(), Error> {
-    let damaged = |source| Error::Refused {
-        action: "reading",
-        reason: format!("a batch of {} is damaged: {source}", fetched.partition),
-    };
     for batch in &fetched.batches {
+        let damaged = |source| Error::Refused {
+            action: "reading",
+            reason: format!(
+                "the batch at offset {} of {} cannot be read: {source}",
+                batch.header().base_offset,
+                fetched.partition
+            ),
+        };
         let decoded = batch.decode(scratch).map_err(damaged)?;
         let entries = task.spare_entries();
         let mut batch = InputBatch::decode(&decoded, entries).map_err(damaged)?;

@@ -17,6 +17,7 @@ use super::opener::{self, OPEN_REQUESTS};
 use super::plan::Plan;
 use super::shared::Shared;
 use super::stream_thread::StreamThread;
+use super::topic_watch;
 use super::topics;
 use crate::assignment::TaskAssignor;
 use crate::config::{StartAt, StreamsConfig};
@@ -28,6 +29,8 @@ use crate::topology::Topology;
 pub struct Streams {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// What watches over them on the runtime.
+    watching: Vec<tokio::task::JoinHandle<()>>,
     /// Where the client works; `None` once it is closed.
     runtime: Option<Runtime>,
 }
@@ -49,7 +52,7 @@ impl Streams {
     pub fn start(topology: Topology, config: StreamsConfig, client: ClientConfig) -> Result<Self, Error> {
         // On a thread of its own, so that it may be called from within a runtime.
         let started = std::thread::spawn(move || Self::start_here(topology, config, client)).join();
-        started.unwrap_or_else(|panic| Err(Error::Panicked { message: message_of(&*panic) }))
+        started.unwrap_or_else(|panic| Err(Error::panicked(&*panic)))
     }
 
     fn start_here(topology: Topology, config: StreamsConfig, client: ClientConfig) -> Result<Self, Error> {
@@ -66,16 +69,26 @@ impl Streams {
         let (opener, requests) = bounded(OPEN_REQUESTS);
         let handle = runtime.handle().clone();
         let shared = Arc::new(Shared::new(Arc::new(plan), directory, client, handle, opener));
-        let mut streams = Self { shared: Arc::clone(&shared), threads: Vec::new(), runtime: Some(runtime) };
+        let mut streams = Self {
+            shared: Arc::clone(&shared),
+            threads: Vec::new(),
+            watching: vec![
+                runtime.spawn(live_monitor::run(Arc::clone(&shared))),
+                runtime.spawn(topic_watch::run(Arc::clone(&shared))),
+            ],
+            runtime: Some(runtime),
+        };
         streams.spawn("streams-opener".into(), move |shared| {
             opener::run(shared, &requests);
             Ok(())
         })?;
         for number in 0..shared.config().threads {
-            let thread = StreamThread::new(number, Arc::clone(&shared), log_of(&shared, number)?);
+            let assignor =
+                Arc::new(TaskAssignor::new(Arc::clone(&shared.plan), Arc::clone(&shared.directory)));
+            let log = log_of(&shared, number, Arc::clone(&assignor))?;
+            let thread = StreamThread::new(number, Arc::clone(&shared), log, assignor);
             streams.spawn(format!("streams-{number}"), move |_| thread.run())?;
         }
-        shared.handle.spawn(live_monitor::run(Arc::clone(&shared)));
         Ok(streams)
     }
 
@@ -88,7 +101,7 @@ impl Streams {
         let shared = Arc::clone(&self.shared);
         let body = move || {
             let ended = catch_unwind(AssertUnwindSafe(|| work(&shared)));
-            let ended = ended.unwrap_or_else(|panic| Err(Error::Panicked { message: message_of(&*panic) }));
+            let ended = ended.unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
             if let Err(error) = ended {
                 shared.fail(error);
             }
@@ -152,9 +165,19 @@ impl Streams {
             // Its panics are caught within.
             let _ended = thread.join();
         }
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        let Some(runtime) = self.runtime.take() else { return };
+        let watching = std::mem::take(&mut self.watching);
+        watching.iter().for_each(tokio::task::JoinHandle::abort);
+        // They hold the state directory. On a thread of its own, since the caller may be within a runtime.
+        let end = || {
+            for watching in watching {
+                let _aborted = runtime.block_on(watching);
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(end);
+        });
+        runtime.shutdown_background();
     }
 }
 
@@ -180,7 +203,7 @@ async fn prepare(
 }
 
 /// The consumer and the producer of a thread.
-fn log_of(shared: &Shared, number: usize) -> Result<ClientLog, Error> {
+fn log_of(shared: &Shared, number: usize, assignor: Arc<TaskAssignor>) -> Result<ClientLog, Error> {
     let config = shared.config();
     let name = format!("{}-{}-{number}", config.application_id, shared.directory.process_id());
     let consumer_config = ConsumerConfig {
@@ -194,16 +217,10 @@ fn log_of(shared: &Shared, number: usize) -> Result<ClientLog, Error> {
         },
         ..ConsumerConfig::group(config.application_id.clone())
     };
-    let assignor = TaskAssignor::new(Arc::clone(&shared.plan), Arc::clone(&shared.directory));
     let consumer = {
         let _entered = shared.handle.enter();
-        shared.client.consumer_with(consumer_config, vec![Arc::new(assignor)])
+        shared.client.consumer_with(consumer_config, vec![assignor])
     };
     let consumer = consumer.map_err(translate("making a consumer"))?;
-    ClientLog::new(shared.handle.clone(), shared.client.clone(), consumer, config, name)
-}
-
-fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+    ClientLog::new(shared.handle.clone(), shared.waiting(), shared.client.clone(), consumer, config, name)
 }

@@ -1,5 +1,7 @@
 //! A task that runs: its queues, its program and its state.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use thalweg_protocol::TopicPartition;
 
 use super::log::CommittedInput;
@@ -27,6 +29,8 @@ pub(crate) struct Task {
     next: Checkpoint,
     /// Where each source stood at the last commit; `None` for one that has never been committed.
     committed: Vec<Option<i64>>,
+    /// Where each input stood before the program went on.
+    positions: Vec<i64>,
     punctuated: bool,
     /// The program left what there is, to wait for another input.
     waiting: bool,
@@ -72,6 +76,7 @@ impl Task {
             changelogs,
             next,
             committed: last.positions.clone(),
+            positions,
             punctuated: false,
             waiting: false,
         })
@@ -117,10 +122,35 @@ impl Task {
     /// Lets the program take records; returns how many it took.
     pub(crate) fn process(&mut self) -> Result<u64, Error> {
         let before = self.inputs.taken();
-        self.program.process(&mut self.inputs, &mut self.context)?;
+        self.positions.clear();
+        self.positions.extend((0..self.inputs.len()).map(|input| self.inputs.position(input)));
+        let process = || self.program.process(&mut self.inputs, &mut self.context);
+        // After a panic nothing is done with the task but to close it.
+        match catch_unwind(AssertUnwindSafe(process)) {
+            Ok(processed) => processed.map_err(|error| self.locate(error))?,
+            Err(panic) => return Err(self.locate(Error::panicked(&*panic))),
+        }
         let taken = self.inputs.taken() - before;
         self.waiting = taken == 0;
         Ok(taken)
+    }
+
+    /// Says at which records the program failed, unless the error says it already.
+    fn locate(&self, error: Error) -> Error {
+        if !matches!(error, Error::Serde(_) | Error::Program(_) | Error::Panicked { .. }) {
+            return error;
+        }
+        let moved = self.sources().find(|(input, _)| self.inputs.position(*input) != self.positions[*input]);
+        match moved {
+            None => error,
+            Some((input, partition)) => Error::Processing {
+                task: self.id,
+                partition: partition.clone(),
+                from: self.positions[input],
+                to: self.inputs.position(input),
+                source: Box::new(error),
+            },
+        }
     }
 
     pub(crate) fn next_punctuation(&self) -> Option<i64> {

@@ -31,7 +31,7 @@ pub struct Read {
 }
 
 /// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Cluster {
     /// An embedded broker.
@@ -49,11 +49,9 @@ impl Cluster {
         let broker = runtime.block_on(Broker::start(broker)).expect("a broker");
         let config = ClientConfig::with_connector(std::sync::Arc::new(broker.connect()));
         let client = runtime.block_on(Client::connect(config.clone())).expect("connected");
-        for &(topic, partitions) in topics {
-            let new = NewTopic::new(topic, partitions).config("retention.ms", "-1");
-            runtime.block_on(client.admin().create_topic(new)).expect("created");
-        }
-        Self { runtime, broker: Some(broker), client, config, directory }
+        let cluster = Self { runtime, broker: Some(broker), client, config, directory };
+        topics.iter().for_each(|&(topic, partitions)| cluster.create_topic(topic, partitions));
+        cluster
     }
 
     pub fn client_config(&self) -> ClientConfig {
@@ -101,6 +99,15 @@ impl Cluster {
             |(at, offset)| (TopicPartition::new(topic, at as i32), CommittedOffset::new(Offset(offset)));
         let offsets: Vec<_> = offsets.into_iter().enumerate().map(offset).collect();
         self.block_on(self.client.admin().commit_offsets("app", &offsets)).expect("committed");
+    }
+
+    pub fn create_topic(&self, topic: &str, partitions: i32) {
+        let new = NewTopic::new(topic, partitions).config("retention.ms", "-1");
+        self.block_on(self.client.admin().create_topic(new)).expect("created");
+    }
+
+    pub fn delete_topic(&self, topic: &str) {
+        self.block_on(self.client.admin().delete_topic(topic)).expect("deleted");
     }
 
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {

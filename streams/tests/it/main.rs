@@ -4,6 +4,7 @@ mod cluster;
 mod crossing;
 mod dsl;
 mod exactly_once;
+mod hardship;
 mod own_program;
 mod runtime;
 mod windows;

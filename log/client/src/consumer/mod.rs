@@ -155,6 +155,16 @@ impl Consumer {
         Ok(())
     }
 
+    /// Has the group share its partitions out anew although no member came or went and no topic changed, as
+    /// Java's `enforceRebalance`: for an assignor that goes by more than those. A static member that comes back
+    /// gets what it had, whatever it subscribes to or tells the leader now; this makes the leader look at it.
+    /// Does nothing while a rebalance is under way.
+    pub fn enforce_rebalance(&mut self) {
+        if self.membership.as_ref().is_some_and(|membership| membership.phase == Phase::Stable) {
+            self.start_rebalance();
+        }
+    }
+
     /// Leaves the group, or gives up the assignment.
     ///
     /// # Errors

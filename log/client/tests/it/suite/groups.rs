@@ -175,6 +175,34 @@ pub async fn a_static_member_keeps_its_partitions(ground: &Ground) {
     assert_eq!(fenced.kind(), ErrorKind::Fenced, "{fenced}");
 }
 
+pub async fn a_static_member_with_another_subscription_enforces_a_rebalance(ground: &Ground) {
+    let (topic, other) = (ground.topic(2).await, ground.topic(2).await);
+    // The one that comes back leads the group, or does not.
+    for returning in [0, 1] {
+        let group = ground.name("group");
+        let named = |number: usize, topics: &[&str]| {
+            let name = ["one", "two"][number].to_owned();
+            let config = ConsumerConfig { group_instance_id: Some(name), ..member(&group) };
+            let mut consumer = ground.consumer(config);
+            consumer.subscribe(topics.iter().copied()).expect("it has a group");
+            consumer
+        };
+        let mut members = [named(0, &[&topic]), named(1, &[&topic])];
+        let [one, two] = &mut members;
+        settle(&mut [one, two], |members| shares(members, 2) == Some(vec![1, 1])).await;
+        let back = named(returning, &[&topic, &other]);
+        let gone = std::mem::replace(&mut members[returning], back);
+        gone.close().await.expect("it ends, but stays in the group");
+        let [one, two] = &mut members;
+        settle(&mut [one, two], |members| shares(members, 2) == Some(vec![1, 1])).await;
+        members[returning].enforce_rebalance();
+        let [one, two] = &mut members;
+        settle(&mut [one, two], |members| shares(members, 4).is_some()).await;
+        let others = members[returning].assignment();
+        assert_eq!(others.iter().filter(|partition| partition.topic == other).count(), 2);
+    }
+}
+
 pub async fn a_member_without_polls_is_lost(ground: &Ground) {
     let topic = ground.topic(1).await;
     let group = ground.name("group");

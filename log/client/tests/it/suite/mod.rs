@@ -199,6 +199,7 @@ macro_rules! suite {
                     an_end_of_unknown_outcome_is_cleared_up, many_transactions_follow_one_another;
                 groups: members_share_partitions_and_take_over, eager_members_give_up_everything_first,
                     a_subscription_can_grow, a_group_goes_on_where_it_committed, a_static_member_keeps_its_partitions,
+                    a_static_member_with_another_subscription_enforces_a_rebalance,
                     a_member_without_polls_is_lost;
             }
         }
