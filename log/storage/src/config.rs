@@ -38,7 +38,7 @@ pub enum Durability {
 }
 
 /// The settings of one partition's log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LogConfig {
     /// A segment never grows past this many bytes (a single larger batch apart). 1 GiB, as in Kafka: large
     /// enough that segments are few, small enough that retention moves in useful steps.
@@ -50,8 +50,8 @@ pub struct LogConfig {
     pub index_interval_bytes: u32,
     /// The size in bytes at which a segment's offset or time index is full and the segment is rolled. 10 MiB.
     pub segment_index_bytes: u32,
-    /// A segment is deleted when its newest record is older than this many ms; −1 keeps it, as does a segment none
-    /// of whose records has a timestamp. 7 days.
+    /// A segment is deleted when its newest record is older than this many ms; −1 keeps it. A segment none of whose
+    /// records has a timestamp goes with the one after it. 7 days.
     pub retention_ms: i64,
     /// Oldest segments are deleted while the rest holds at least this many bytes; −1 keeps all.
     pub retention_bytes: i64,
@@ -66,6 +66,17 @@ pub struct LogConfig {
     pub timestamp_after_max_ms: i64,
     /// Deletion, compaction or both.
     pub cleanup_policy: CleanupPolicy,
+    /// A compacted log is cleaned when more than this part of the bytes that could be cleaned has not been yet.
+    /// 0.5: at most half of a log is superseded, and each byte is copied about twice.
+    pub min_cleanable_dirty_ratio: f64,
+    /// A segment of a compacted log is left alone while it holds a record younger than this many ms. 0.
+    pub min_compaction_lag_ms: i64,
+    /// A compacted log is cleaned, whatever its ratio, when a record has waited for that for this many ms; its active
+    /// segment is rolled for it. Unlimited.
+    pub max_compaction_lag_ms: i64,
+    /// How many ms a tombstone remains after everything older of its key is gone. 1 day: a reader that begins at
+    /// the start and gets to the end within that time sees every deletion.
+    pub delete_retention_ms: i64,
     /// Whether appends are synced before they count as committed.
     pub durability: Durability,
     /// How many ms a deleted segment's files keep lying under their `.deleted` name. 60,000: time to notice a
@@ -90,10 +101,21 @@ impl Default for LogConfig {
             timestamp_before_max_ms: i64::MAX,
             timestamp_after_max_ms: 60 * 60 * 1000,
             cleanup_policy: CleanupPolicy::default(),
+            min_cleanable_dirty_ratio: 0.5,
+            min_compaction_lag_ms: 0,
+            max_compaction_lag_ms: i64::MAX,
+            delete_retention_ms: DAY_MS,
             durability: Durability::Synced,
             file_delete_delay_ms: 60_000,
             producer_expiration_ms: DAY_MS,
         }
+    }
+}
+
+impl LogConfig {
+    /// The most bytes of a segment: positions are stored as signed 32-bit integers.
+    pub(crate) fn most_segment_bytes(&self) -> u64 {
+        u64::from(self.segment_bytes).min(i32::MAX as u64)
     }
 }
 
@@ -107,5 +129,22 @@ pub struct ManagerConfig {
 impl Default for ManagerConfig {
     fn default() -> Self {
         Self { recovery_threads: 4 }
+    }
+}
+
+/// The settings of a [`Cleaner`](crate::Cleaner).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CleanerConfig {
+    /// The most bytes that the map from keys to offsets may have. 128 MiB, as Kafka's: 4.2 million keys at a time.
+    /// It is as small as the log allows, and freed after each round.
+    pub memory_bytes: usize,
+    /// The most bytes that are read and written in a second. 128 MiB: a fraction of what a solid-state disk does, so
+    /// that producers and consumers hardly notice.
+    pub io_bytes_per_second: u64,
+}
+
+impl Default for CleanerConfig {
+    fn default() -> Self {
+        Self { memory_bytes: 128 << 20, io_bytes_per_second: 128 << 20 }
     }
 }

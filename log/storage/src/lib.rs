@@ -1,9 +1,10 @@
-//! The storage engine of the log: segments, indexes, recovery, retention and rounds of syncs.
+//! The storage engine of the log: segments, indexes, recovery, retention, compaction and rounds of syncs.
 //!
 //! Synchronous, standard library only: no tokio, and no message of the protocol is known here. The seams to
 //! the world are [`Filesystem`] and [`Clock`]. The files are Kafka's byte for byte; `docs/formats/` draws them.
 
 mod batch_scan;
+mod cleaner;
 mod clock;
 mod config;
 mod directory;
@@ -22,8 +23,9 @@ mod segment;
 mod synced_to;
 pub mod testing;
 
+pub use cleaner::{Cleaner, CleaningReport};
 pub use clock::{Clock, SystemClock};
-pub use config::{CleanupPolicy, Durability, LogConfig, ManagerConfig, TimestampType};
+pub use config::{CleanerConfig, CleanupPolicy, Durability, LogConfig, ManagerConfig, TimestampType};
 pub use directory::{DataDirectory, Holder, Identity};
 pub use environment::{DirectoryHealth, Environment};
 pub use error::{Corruption, Error, Operation, TransactionProblem};

@@ -157,16 +157,21 @@ fn line_of(partition: &TopicPartition, standing: &Standing) -> String {
     with_checksum(&format!("{topic} {partition} {synced_to} {log_start} {high_watermark}"))
 }
 
-fn with_checksum(content: &str) -> String {
+/// A line of text with its CRC-32C before it.
+pub(crate) fn with_checksum(content: &str) -> String {
     format!("{:08x} {content}\n", crc32c::crc32c(content.as_bytes()))
 }
 
-fn parse(line: &[u8]) -> Option<Line> {
+/// What [`with_checksum`] was given, if the line is whole and good.
+pub(crate) fn checked(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
     let (checksum, content) = line.split_once(' ')?;
-    if u32::from_str_radix(checksum, 16).ok()? != crc32c::crc32c(content.as_bytes()) {
-        return None;
-    }
+    // Exactly as it is written: no sign, no capitals.
+    (checksum == format!("{:08x}", crc32c::crc32c(content.as_bytes()))).then_some(content)
+}
+
+fn parse(line: &[u8]) -> Option<Line> {
+    let content = checked(line)?;
     if let Some(version) = content.strip_prefix(TITLE) {
         return Some(Line::Title(version.parse().ok()?));
     }

@@ -129,6 +129,12 @@ impl BatchHeader {
         }
     }
 
+    /// The largest timestamp of the batch's records, −1 where it has none left: a cleaned batch keeps its
+    /// `max_timestamp` when its records go.
+    pub fn newest_record_timestamp(&self) -> i64 {
+        if self.records_count == 0 { -1 } else { self.max_timestamp }
+    }
+
     /// How the records are compressed.
     ///
     /// # Errors

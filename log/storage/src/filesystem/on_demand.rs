@@ -17,11 +17,18 @@ pub(crate) struct OnDemandFile {
     /// Guards the open file, nothing else; held over the open so that two threads do not open it twice.
     open: Mutex<Option<StoredFile>>,
     was_used: AtomicBool,
+    /// Whether the file is to stay open as long as this lives.
+    is_pinned: AtomicBool,
 }
 
 impl OnDemandFile {
     pub(crate) fn new(path: PathBuf, open: Option<StoredFile>) -> Self {
-        Self { path, open: Mutex::new(open), was_used: AtomicBool::new(true) }
+        Self {
+            path,
+            open: Mutex::new(open),
+            was_used: AtomicBool::new(true),
+            is_pinned: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -43,10 +50,25 @@ impl OnDemandFile {
         environment.sync(&self.get(environment)?, &self.path)
     }
 
-    /// Gives the descriptor back; whoever still reads the file keeps it open. Only for files whose bytes are
+    /// Opens the file and keeps it open: its name is about to be another file's.
+    pub(crate) fn pin(&self, environment: &Environment) -> Result<(), Error> {
+        // Before it is opened, so that nobody closes it in between.
+        self.is_pinned.store(true, Ordering::SeqCst);
+        self.get(environment).map(|_| ())
+    }
+
+    /// Takes [`pin`](Self::pin) back.
+    pub(crate) fn unpin(&self) {
+        self.is_pinned.store(false, Ordering::SeqCst);
+    }
+
+    /// Gives the descriptor back, unless the file is pinned; whoever still reads the file keeps it open. Only for files whose bytes are
     /// synced: the kernel tells of failed writes only those who have the file open.
     pub(crate) fn close(&self) {
-        *self.open.lock() = None;
+        let mut open = self.open.lock();
+        if !self.is_pinned.load(Ordering::SeqCst) {
+            *open = None;
+        }
     }
 
     /// Closes the file when it has not been used since this was last called.

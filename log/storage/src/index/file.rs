@@ -119,6 +119,14 @@ impl<E: Entry> IndexFile<E> {
         self.file.sync(environment)
     }
 
+    pub(crate) fn pin(&self, environment: &Environment) -> Result<(), Error> {
+        self.file.pin(environment)
+    }
+
+    pub(crate) fn unpin(&self) {
+        self.file.unpin();
+    }
+
     pub(crate) fn close_if_idle(&self) {
         self.file.close_if_idle();
     }

@@ -25,7 +25,7 @@ thread_local! {
 
 /// The most bytes the records of one batch may have when decompressed: sixty times what `max.message.bytes` allows
 /// by default, so that a decompression bomb costs no more.
-pub(super) const MOST_DECOMPRESSED: usize = 64 << 20;
+pub(crate) const MOST_DECOMPRESSED: usize = 64 << 20;
 
 /// The bytes of a header up to and including the leader epoch: base offset, length, leader epoch.
 const PATCHED: usize = 16;
@@ -179,7 +179,14 @@ impl Log {
         active.write(parts, &self.environment)?;
         writer.unsynced.active = true;
         let mut from = 0;
+        let mut expected = self.log_end_offset();
         for header in headers {
+            if header.base_offset > expected {
+                // What was there the leader has compacted away.
+                writer.cleaned.gaps_below = header.base_offset.max(writer.cleaned.gaps_below);
+                writer.unsynced.cleaned = true;
+            }
+            expected = header.next_offset();
             let size = header.size_in_bytes();
             if header.is_idempotent() {
                 self.note_producer(writer, &active, header, &bytes[from..from + size], now_ms)?;

@@ -1,6 +1,8 @@
 //! One partition's log.
 
 mod append;
+mod clean;
+mod cleaned_to;
 mod interface;
 mod open;
 mod read;
@@ -8,6 +10,7 @@ mod recovery;
 mod replay;
 mod retention;
 mod roll;
+mod swap;
 mod sync;
 mod time;
 mod truncate;
@@ -28,12 +31,16 @@ use crate::producers::{ProducerStates, UndecidedTransactions};
 use crate::segment::Segment;
 use crate::synced_to::SyncedTo;
 
+pub(crate) use append::MOST_DECOMPRESSED;
+pub(crate) use clean::{Cleanable, Source};
+pub(crate) use cleaned_to::CleanedTo;
 pub use interface::{
     AbortedTransaction, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, MarkerAppend, ReadBound,
     ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult, VerificationGuard,
 };
 pub(crate) use open::read_topic_id;
 use retention::Trash;
+pub(crate) use swap::Replacement;
 use sync::Unsynced;
 
 /// The log of one partition: segments, their indexes, and the state of its producers.
@@ -56,6 +63,9 @@ pub struct Log {
     is_closed: AtomicBool,
     /// Guards the settings; held for the time of a copy.
     config: RwLock<Arc<LogConfig>>,
+    /// Held by whoever replaces or removes segments, or closes the log, so that one of them takes place at a time.
+    /// Taken before `syncing`.
+    changing: Mutex<Changing>,
     /// Held by whoever syncs, truncates or closes the log, so that one of them takes place at a time. Taken before
     /// `writer`.
     syncing: Mutex<()>,
@@ -72,9 +82,19 @@ pub struct Log {
 
 /// See the lock of this name in [`Log`].
 #[derive(Debug, Default)]
+struct Changing {
+    /// A swap that could not be finished: what a crash would leave to recovery.
+    unfinished: Option<Replacement>,
+}
+
+/// See the lock of this name in [`Log`].
+#[derive(Debug, Default)]
 struct Writer {
     producers: ProducerStates,
     epochs: LeaderEpochs,
+    cleaned: CleanedTo,
+    /// How often the log was truncated since it was opened.
+    truncations: u64,
     unsynced: Unsynced,
     trash: Vec<Trash>,
 }
@@ -256,7 +276,8 @@ impl Log {
         Arc::clone(self.segments.read().last().expect("a log has at least one segment"))
     }
 
-    fn check_usable(&self) -> Result<(), Error> {
+    /// Whether the log is open and its directory online.
+    pub(crate) fn check_usable(&self) -> Result<(), Error> {
         if self.is_closed() {
             return Err(Error::LogClosed { partition: self.partition.clone() });
         }

@@ -68,7 +68,8 @@ impl Log {
         checkpoint: Option<Arc<SyncedTo>>,
         recovered: Recovered,
     ) -> Arc<Self> {
-        let Recovered { segments, producers, ended, epochs, log_start, log_end, unsynced } = recovered;
+        let Recovered { segments, producers, ended, epochs, cleaned, log_start, log_end, unsynced } =
+            recovered;
         let high_watermark = standing.high_watermark.max(log_start).min(log_end);
         let mut undecided = UndecidedTransactions::new(producers.open_transactions());
         for ended in &ended {
@@ -90,8 +91,9 @@ impl Log {
             is_queued: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             config: RwLock::new(Arc::new(config)),
+            changing: Mutex::default(),
             syncing: Mutex::new(()),
-            writer: Mutex::new(Writer { producers, epochs, unsynced, trash: Vec::new() }),
+            writer: Mutex::new(Writer { producers, epochs, cleaned, unsynced, ..Writer::default() }),
             segments: RwLock::new(Arc::new(segments)),
             undecided: Mutex::new(undecided),
             offsets: Offsets {
@@ -110,6 +112,8 @@ impl Log {
     /// # Errors
     /// I/O errors; the log is closed nevertheless.
     pub fn close(&self) -> Result<(), Error> {
+        // A swap that cannot be finished now is when the log is opened again.
+        let _changing = self.changing.lock();
         let _syncing = self.syncing.lock();
         let result = self.finish();
         self.abandon();
@@ -131,6 +135,7 @@ impl Log {
 
     /// Refuses all further use, once the sync or append that is going on has ended.
     pub(crate) fn close_unsynced(&self) {
+        let _changing = self.changing.lock();
         let _syncing = self.syncing.lock();
         self.abandon();
     }

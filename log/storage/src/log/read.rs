@@ -8,6 +8,7 @@ use super::interface::{AbortedTransaction, ReadBound, ReadInfo};
 use super::{Log, Offsets};
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::index::AbortedEntry;
 use crate::segment::{Located, Segment};
 
 /// How often a read starts over because retention has taken the segment from under it.
@@ -174,14 +175,28 @@ fn stretch_in(
     Ok(Some(Stretch { from, to, upper: upper.unwrap_or(bound).min(bound) }))
 }
 
-/// Looks for aborted transactions in these segments, the first of which holds `from`: a transaction is
-/// entered where its marker is, so at or after its data.
 fn aborted_in(
     environment: &Environment,
     segments: &[Arc<Segment>],
     from: Offset,
     to: Offset,
 ) -> Result<Vec<AbortedTransaction>, Error> {
+    let entries = aborted_entries(environment, segments, from, to)?.into_iter();
+    let transaction =
+        |AbortedEntry { producer_id, first_offset, .. }| AbortedTransaction { producer_id, first_offset };
+    let mut found: Vec<AbortedTransaction> = entries.map(transaction).collect();
+    found.sort_by_key(|aborted| (aborted.first_offset, aborted.producer_id));
+    Ok(found)
+}
+
+/// Looks for aborted transactions in these segments, the first of which holds `from`: a transaction is
+/// entered where its marker is, so at or after its data.
+pub(super) fn aborted_entries(
+    environment: &Environment,
+    segments: &[Arc<Segment>],
+    from: Offset,
+    to: Offset,
+) -> Result<Vec<AbortedEntry>, Error> {
     let mut found = Vec::new();
     'segments: for segment in segments {
         let (in_file, in_memory) = {
@@ -202,8 +217,7 @@ fn aborted_in(
                 continue;
             }
             if entry.first_offset < to {
-                let (producer_id, first_offset) = (entry.producer_id, entry.first_offset);
-                found.push(AbortedTransaction { producer_id, first_offset });
+                found.push(entry);
             }
             if entry.last_stable_offset >= to {
                 // No transaction that ends later began before `to`.
@@ -211,6 +225,5 @@ fn aborted_in(
             }
         }
     }
-    found.sort_by_key(|aborted| (aborted.first_offset, aborted.producer_id));
     Ok(found)
 }

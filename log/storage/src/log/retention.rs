@@ -24,6 +24,7 @@ impl Log {
     /// # Errors
     /// [`Error::OffsetOutOfRange`]; I/O errors.
     pub fn delete_records(&self, offset: Offset) -> Result<Offset, Error> {
+        let _changing = self.lock_changing()?;
         let _syncing = self.syncing.lock();
         {
             let _writer = self.lock_writer()?;
@@ -47,6 +48,7 @@ impl Log {
     pub fn apply_retention(&self) -> Result<usize, Error> {
         let config = self.config();
         let now_ms = self.environment.clock.now_ms();
+        let changing = self.lock_changing()?;
         let syncing = self.syncing.lock();
         let new_start = {
             let mut writer = self.lock_writer()?;
@@ -58,8 +60,8 @@ impl Log {
             None => 0,
         };
         self.close_idle_files();
-        // Removing large files takes long, and rounds wait for whoever syncs.
-        drop(syncing);
+        // Removing large files takes long, and rounds wait for whoever syncs, a deletion for whoever changes segments.
+        drop((syncing, changing));
         self.remove_trash(now_ms)?;
         Ok(deleted)
     }
@@ -93,11 +95,13 @@ impl Log {
                 && newest >= 0
                 && now_ms.saturating_sub(newest) > config.retention_ms;
             let is_too_much = size > 0 && size <= excess;
-            if !is_old && !is_too_much {
-                break;
-            }
             excess = excess.saturating_sub(size);
-            new_start = Some(end);
+            match is_old || is_too_much {
+                true => new_start = Some(end),
+                // Records without a timestamp, or none that compaction has left: it goes with the next one.
+                false if newest < 0 => {}
+                false => break,
+            }
         }
         if new_start == Some(self.log_end_offset()) {
             self.roll(writer, self.log_end_offset())?;
@@ -105,7 +109,7 @@ impl Log {
         Ok(new_start)
     }
 
-    /// Raises the log start offset and deletes the segments below it; for the holder of `syncing`.
+    /// Raises the log start offset and deletes the segments below it; for the holder of `changing` and `syncing`.
     pub(super) fn raise_log_start(&self, offset: Offset) -> Result<usize, Error> {
         {
             let mut writer = self.lock_writer()?;

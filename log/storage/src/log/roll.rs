@@ -26,7 +26,10 @@ impl Log {
         if fits(next, active.base_offset(), &active.state(), config) {
             return Ok(());
         }
-        self.roll(writer, next.base_offset)
+        // A leader's batch may leave a gap. It comes to lie within the new segment if that can hold it.
+        let end = self.log_end_offset();
+        let fits_after_gap = within_offsets(next.last_offset(), end);
+        self.roll(writer, if fits_after_gap { end } else { next.base_offset })
     }
 
     /// How many of these batches, the first of which fits, go into the active segment, and their bytes.
@@ -38,7 +41,7 @@ impl Log {
             let bytes = header.size_in_bytes();
             let fits = at == 0
                 || fits(header, active.base_offset(), &state, config)
-                    && state.size + (size + bytes) as u64 <= most_bytes(config);
+                    && state.size + (size + bytes) as u64 <= config.most_segment_bytes();
             if !fits {
                 return (at, size);
             }
@@ -92,22 +95,25 @@ fn fits(batch: &BatchHeader, base_offset: Offset, state: &SegmentState, config: 
     if state.size == 0 {
         return within_offsets;
     }
-    let within_size = state.size + batch.size_in_bytes() as u64 <= most_bytes(config);
+    let within_size = state.size + batch.size_in_bytes() as u64 <= config.most_segment_bytes();
     let within_time = state
         .first_timestamp
-        .is_none_or(|first| first < 0 || batch.max_timestamp.saturating_sub(first) <= config.segment_ms);
+        .is_none_or(|first| first < 0 || batch.max_timestamp.saturating_sub(first) <= most_ms(config));
     let index_bytes = config.segment_index_bytes as usize;
     let within_indexes = state.offsets.size_in_bytes() + OffsetEntry::SIZE <= index_bytes
         && state.times.size_in_bytes() + 2 * TimeEntry::SIZE <= index_bytes;
     within_size && within_time && within_indexes && within_offsets
 }
 
+/// A compacted log must let go of a segment for it to be cleaned in time.
+fn most_ms(config: &LogConfig) -> i64 {
+    match config.cleanup_policy.compact {
+        true => config.segment_ms.min(config.max_compaction_lag_ms),
+        false => config.segment_ms,
+    }
+}
+
 /// Offsets are stored as signed 32-bit differences.
 fn within_offsets(offset: Offset, base_offset: Offset) -> bool {
     offset.0 - base_offset.0 <= i64::from(i32::MAX)
-}
-
-/// Positions are stored as signed 32-bit integers.
-fn most_bytes(config: &LogConfig) -> u64 {
-    u64::from(config.segment_bytes).min(i32::MAX as u64)
 }

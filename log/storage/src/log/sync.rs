@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use thalweg_protocol::Offset;
 
 use super::Log;
+use super::cleaned_to::CLEANED_TO_FILE;
 use crate::error::Error;
 use crate::filesystem::OnDemandFile;
 use crate::segment::{Segment, parse_file_name};
@@ -25,6 +26,8 @@ pub(super) struct Unsynced {
     pub(super) directory: bool,
     /// Whether the file of the leader epochs is out of date.
     pub(super) epochs: bool,
+    /// Whether the file that says how far the log is cleaned is out of date.
+    pub(super) cleaned: bool,
 }
 
 impl Log {
@@ -40,13 +43,14 @@ impl Log {
 
     /// [`sync`](Self::sync) for the holder of `syncing`.
     pub(super) fn sync_locked(&self) -> Result<Offset, Error> {
-        let (mut unsynced, active, end, epochs) = {
+        let (mut unsynced, active, end, texts) = {
             let mut writer = self.lock_writer()?;
             let unsynced = std::mem::take(&mut writer.unsynced);
-            let epochs = unsynced.epochs.then(|| writer.epochs.encode());
-            (unsynced, self.active(), self.log_end_offset(), epochs)
+            let epochs = unsynced.epochs.then(|| (EPOCHS_FILE, writer.epochs.encode()));
+            let cleaned = unsynced.cleaned.then(|| (CLEANED_TO_FILE, writer.cleaned.encode()));
+            (unsynced, self.active(), self.log_end_offset(), [epochs, cleaned])
         };
-        if let Err(error) = self.carry_out(&mut unsynced, &active, epochs) {
+        if let Err(error) = self.carry_out(&mut unsynced, &active, texts) {
             if error.is_retriable() {
                 self.writer.lock().unsynced.take_back(unsynced, &active, &self.active());
             }
@@ -60,7 +64,7 @@ impl Log {
         &self,
         unsynced: &mut Unsynced,
         active: &Segment,
-        epochs: Option<String>,
+        texts: [Option<(&str, String)>; 2],
     ) -> Result<(), Error> {
         let environment = &self.environment;
         for segment in &unsynced.closed {
@@ -73,8 +77,8 @@ impl Log {
         if unsynced.active {
             active.log_file().sync(environment)?;
         }
-        if let Some(epochs) = epochs {
-            environment.replace(&self.directory.join(EPOCHS_FILE), epochs.as_bytes())?;
+        for (name, text) in texts.into_iter().flatten() {
+            environment.replace(&self.directory.join(name), text.as_bytes())?;
             unsynced.directory = true;
         }
         if unsynced.directory {
@@ -102,5 +106,6 @@ impl Unsynced {
         self.active |= earlier.active && Arc::ptr_eq(active_then, active_now);
         self.directory |= earlier.directory;
         self.epochs |= earlier.epochs;
+        self.cleaned |= earlier.cleaned;
     }
 }

@@ -83,7 +83,7 @@ impl Log {
         let mut newest = -1;
         while let Scanned::Batch { header, .. } = scan.next_header()? {
             if header.base_offset >= from {
-                newest = newest.max(header.max_timestamp);
+                newest = newest.max(header.newest_record_timestamp());
                 continue;
             }
             self.each_record(segment, first, &header, |timestamp, offset| {

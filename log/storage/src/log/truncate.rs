@@ -7,7 +7,7 @@ use thalweg_protocol::Offset;
 
 use super::recovery::rebuild_producers;
 use super::sync::EPOCHS_FILE;
-use super::{Log, Offsets, Writer};
+use super::{CleanedTo, Log, Offsets, Writer};
 use crate::batch_scan::{BatchScan, Scanned};
 use crate::error::Error;
 use crate::producers::UndecidedTransactions;
@@ -21,6 +21,7 @@ impl Log {
     /// [`Error::OffsetOutOfRange`] below the log start offset; I/O errors, after which the log must be opened
     /// again.
     pub fn truncate_to(&self, offset: Offset) -> Result<(), Error> {
+        let _changing = self.lock_changing()?;
         let _syncing = self.syncing.lock();
         let (log_start, log_end) = (self.log_start_offset(), self.log_end_offset());
         if offset < log_start {
@@ -51,11 +52,12 @@ impl Log {
     /// # Errors
     /// I/O errors, after which the log must be opened again.
     pub fn restart_at(&self, offset: Offset) -> Result<(), Error> {
+        let _changing = self.lock_changing()?;
         let _syncing = self.syncing.lock();
         self.restart_locked(offset)
     }
 
-    /// [`restart_at`](Self::restart_at) for the holder of `syncing`.
+    /// [`restart_at`](Self::restart_at) for the holder of `changing` and `syncing`.
     fn restart_locked(&self, offset: Offset) -> Result<(), Error> {
         self.lower_offsets(self.log_start_offset())?;
         let mut writer = self.lock_writer()?;
@@ -70,8 +72,11 @@ impl Log {
         *self.segments.write() = Arc::new(vec![Arc::new(first)]);
         writer.epochs.clear();
         writer.producers = Default::default();
+        writer.truncations += 1;
+        writer.cleaned = CleanedTo { to: offset, ..CleanedTo::default() };
         writer.unsynced = Default::default();
         writer.unsynced.directory = true;
+        writer.unsynced.cleaned = true;
         self.replace_undecided(&writer);
         self.save_epochs(&writer)?;
         // The synced offset first: the checkpoint may be told at any time.
@@ -127,6 +132,11 @@ impl Log {
         let last = &segments[kept - 1];
         last.truncate(position, offset, &self.environment)?;
         Offsets::store(&self.offsets.log_end, offset);
+        writer.truncations += 1;
+        if writer.cleaned.to > offset {
+            writer.cleaned.to = offset;
+            writer.unsynced.cleaned = true;
+        }
         writer.unsynced.closed.retain(|closed| closed.base_offset() < last.base_offset());
         writer.unsynced.snapshots.clear();
         writer.unsynced.active = true;

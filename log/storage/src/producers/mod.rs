@@ -5,5 +5,5 @@ mod states;
 mod transactions;
 
 pub(crate) use snapshot::{decode as decode_snapshot, encode as encode_snapshot};
-pub(crate) use states::{CompletedTransaction, ProducerStates, Verdict};
+pub(crate) use states::{CompletedTransaction, ProducerStates, Remembered, Verdict};
 pub(crate) use transactions::UndecidedTransactions;

@@ -97,6 +97,24 @@ impl Producer {
     }
 }
 
+/// The batches that a log must keep to know its producers.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    producers: HashMap<ProducerId, (ProducerEpoch, [Option<Offset>; REMEMBERED_BATCHES])>,
+}
+
+impl Remembered {
+    /// Whether a batch must stay, be it without records: because its sequence numbers are remembered, or because it
+    /// is the marker that gave a producer an epoch in which it has written nothing yet.
+    pub(crate) fn holds(&self, header: &BatchHeader) -> bool {
+        let Some((epoch, last_offsets)) = self.producers.get(&header.producer_id) else { return false };
+        if header.is_control() {
+            return header.producer_epoch == *epoch && last_offsets.iter().all(Option::is_none);
+        }
+        last_offsets.contains(&Some(header.last_offset()))
+    }
+}
+
 /// What to do with a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -163,6 +181,14 @@ impl ProducerStates {
                 producer.batches[0] = Some(Appended::new(header, producer.last_active_ms));
             }
         }
+    }
+
+    /// The batches that a log must keep to know them.
+    pub(crate) fn remembered(&self) -> Remembered {
+        let last_offsets = |producer: &Producer| producer.batches.map(|batch| batch.map(|b| b.last_offset));
+        let known =
+            self.producers.iter().map(|(&id, producer)| (id, (producer.epoch, last_offsets(producer))));
+        Remembered { producers: known.collect() }
     }
 
     /// The first offsets of the transactions that are open.

@@ -17,6 +17,10 @@ pub(crate) enum FileKind {
 pub(crate) const DELETED_SUFFIX: &str = ".deleted";
 /// A file that is being written.
 pub(crate) const TEMPORARY_SUFFIX: &str = ".tmp";
+/// A file of a cleaned segment that is being written.
+pub(crate) const CLEANED_SUFFIX: &str = ".cleaned";
+/// A cleaned segment that is to replace others.
+const SWAP_SUFFIX: &str = ".swap";
 
 impl FileKind {
     /// A segment's files, the batches first: without them the others are leftovers.
@@ -53,6 +57,26 @@ pub(crate) fn parse_file_name(name: &str) -> Option<(Offset, FileKind)> {
     Some((offset, kind))
 }
 
+/// The name of a file of a cleaned segment while it is being written.
+pub(crate) fn cleaned_name(base_offset: Offset, kind: FileKind) -> String {
+    file_name(base_offset, kind) + CLEANED_SUFFIX
+}
+
+/// The name of the batches that are to replace those from `base_offset` up to, without, `end`.
+pub(crate) fn swap_name(base_offset: Offset, end: Offset) -> String {
+    format!("{:020}-{:020}{SWAP_SUFFIX}", base_offset.0, end.0)
+}
+
+/// What [`swap_name`] was given, if it was it that made the name.
+pub(crate) fn parse_swap_name(name: &str) -> Option<(Offset, Offset)> {
+    let (base_offset, end) = name.strip_suffix(SWAP_SUFFIX)?.split_once('-')?;
+    let offset = |digits: &str| {
+        let is_ours = digits.len() == 20 && digits.bytes().all(|b| b.is_ascii_digit());
+        is_ours.then(|| digits.parse().ok().map(Offset)).flatten()
+    };
+    Some((offset(base_offset)?, offset(end)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +88,13 @@ mod tests {
                 let name = file_name(Offset(offset), kind);
                 assert_eq!(parse_file_name(&name), Some((Offset(offset), kind)));
                 assert_eq!(parse_file_name(&format!("{name}.deleted")), None);
+                assert_eq!(cleaned_name(Offset(offset), kind), name + ".cleaned");
+                let swap = (Offset(offset), Offset(i64::MAX));
+                assert_eq!(parse_swap_name(&swap_name(swap.0, swap.1)), Some(swap));
             }
+        }
+        for other in ["0-1.swap", "00000000000000000000.swap", "00000000000000000000.log.swap"] {
+            assert_eq!(parse_swap_name(other), None, "{other}");
         }
         for other in
             ["", "1.log", "0000000000000000000x.log", "99999999999999999999.log", "00000000000000000000"]

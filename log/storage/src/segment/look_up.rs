@@ -160,7 +160,7 @@ impl Segment {
         let mut scan = BatchScan::new(environment, &file, path, position, size, BatchScan::LOOK_UP_WINDOW);
         loop {
             match scan.next_header()? {
-                Scanned::Batch { position, header } if header.max_timestamp >= timestamp => {
+                Scanned::Batch { position, header } if header.newest_record_timestamp() >= timestamp => {
                     let end = position + header.size_in_bytes() as u64;
                     return Ok(Some((Located { position, end }, header)));
                 }

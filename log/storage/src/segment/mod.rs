@@ -1,6 +1,7 @@
 //! A segment: a file of batches and its indexes.
 
 mod files;
+mod index_builder;
 mod look_up;
 mod state;
 
@@ -16,7 +17,11 @@ use crate::error::Error;
 use crate::filesystem::{OnDemandFile, OpenMode};
 use crate::index::{AbortedEntry, IndexFile, OffsetEntry, TimeEntry};
 
-pub(crate) use files::{DELETED_SUFFIX, FileKind, TEMPORARY_SUFFIX, file_name, parse_file_name};
+pub(crate) use files::{
+    CLEANED_SUFFIX, DELETED_SUFFIX, FileKind, TEMPORARY_SUFFIX, cleaned_name, file_name, parse_file_name,
+    parse_swap_name, swap_name,
+};
+pub(crate) use index_builder::{IndexBuilder, encode_index};
 pub(crate) use look_up::{Located, Place};
 pub(crate) use state::{Newest, SegmentState};
 
@@ -150,6 +155,25 @@ impl Segment {
         state.offsets.close_if_idle();
         state.times.close_if_idle();
         state.transactions.close_if_idle();
+    }
+
+    /// Opens every file of the segment and keeps it open: its names are about to be given to others, and whoever
+    /// still reads from it must not look into those.
+    pub(crate) fn pin(&self, environment: &Environment) -> Result<(), Error> {
+        self.log.pin(environment)?;
+        let state = self.state.read();
+        state.offsets.pin(environment)?;
+        state.times.pin(environment)?;
+        state.transactions.pin(environment)
+    }
+
+    /// Takes [`pin`](Self::pin) back.
+    pub(crate) fn unpin(&self) {
+        self.log.unpin();
+        let state = self.state.read();
+        state.offsets.unpin();
+        state.times.unpin();
+        state.transactions.unpin();
     }
 
     /// Gives all descriptors back.

@@ -72,10 +72,11 @@ impl SegmentState {
     ) -> Result<(), Error> {
         let last_offset = header.last_offset();
         assert!(last_offset >= self.base_offset, "a batch lies after its segment's base");
-        if header.max_timestamp > self.newest.timestamp {
-            self.newest = Newest { timestamp: header.max_timestamp, offset: last_offset };
+        let timestamp = header.newest_record_timestamp();
+        if timestamp > self.newest.timestamp {
+            self.newest = Newest { timestamp, offset: last_offset };
         }
-        self.first_timestamp.get_or_insert(header.max_timestamp);
+        self.first_timestamp.get_or_insert(timestamp);
         if self.bytes_since_entry > u64::from(index_interval_bytes) {
             let position = i32::try_from(self.size).expect("a segment is rolled before 2 GiB");
             let entry = OffsetEntry { relative_offset: self.relative(last_offset), position };
@@ -167,8 +168,9 @@ impl SegmentState {
         let from = self.last_entry_position(environment)?;
         let mut scan = BatchScan::new(environment, file, path, from, self.size, BatchScan::LOOK_UP_WINDOW);
         while let Scanned::Batch { header, .. } = scan.next_header()? {
-            if header.max_timestamp > newest.timestamp {
-                newest = Newest { timestamp: header.max_timestamp, offset: header.last_offset() };
+            let timestamp = header.newest_record_timestamp();
+            if timestamp > newest.timestamp {
+                newest = Newest { timestamp, offset: header.last_offset() };
             }
         }
         Ok(newest)

@@ -95,28 +95,45 @@ pub fn synced_to(offset: i64) -> Standing {
 /// Makes batches.
 #[derive(Clone, Debug)]
 pub struct Make {
-    values: Vec<(i64, Vec<u8>)>,
+    records: Vec<Record>,
     compression: Compression,
     producer: Option<BatchProducer>,
     is_verified: bool,
-    key: Option<&'static [u8]>,
+}
+
+#[derive(Clone, Debug)]
+struct Record {
+    time: i64,
+    key: Option<Vec<u8>>,
+    value: Option<Vec<u8>>,
 }
 
 impl Make {
     /// A batch of these values, at [`NOW_MS`].
     pub fn values(values: &[&str]) -> Self {
-        let values = values.iter().map(|value| (NOW_MS, value.as_bytes().to_vec())).collect();
-        Self { values, compression: Compression::None, producer: None, is_verified: true, key: Some(b"key") }
+        Self::of(values.iter().map(|value| (NOW_MS, "key", Some(*value))))
+    }
+
+    /// A batch of records with these keys and values, or tombstones, at [`NOW_MS`].
+    pub fn keyed(records: &[(&str, Option<&str>)]) -> Self {
+        Self::of(records.iter().map(|(key, value)| (NOW_MS, *key, *value)))
+    }
+
+    fn of<'a>(records: impl Iterator<Item = (i64, &'a str, Option<&'a str>)>) -> Self {
+        let bytes = |text: &str| text.as_bytes().to_vec();
+        let records =
+            records.map(|(time, key, value)| Record { time, key: Some(bytes(key)), value: value.map(bytes) });
+        Self { records: records.collect(), compression: Compression::None, producer: None, is_verified: true }
     }
 
     /// A batch of records with these timestamps.
     pub fn times(times: &[i64]) -> Self {
-        let values = times.iter().map(|&time| (time, time.to_string().into_bytes())).collect();
-        Self { values, compression: Compression::None, producer: None, is_verified: true, key: Some(b"key") }
+        let values: Vec<String> = times.iter().map(i64::to_string).collect();
+        Self::of(times.iter().zip(&values).map(|(&time, value)| (time, "key", Some(value.as_str()))))
     }
 
     pub fn at(mut self, time: i64) -> Self {
-        self.values.iter_mut().for_each(|value| value.0 = time);
+        self.records.iter_mut().for_each(|record| record.time = time);
         self
     }
 
@@ -138,7 +155,7 @@ impl Make {
     }
 
     pub fn keyless(mut self) -> Self {
-        self.key = None;
+        self.records.iter_mut().for_each(|record| record.key = None);
         self
     }
 
@@ -150,8 +167,8 @@ impl Make {
 
     pub fn batch(&self) -> RecordBatch {
         let mut builder = BatchBuilder::new(self.compression, None, 1024);
-        for (time, value) in &self.values {
-            builder.append(*time, self.key, Some(value), []).expect("it fits");
+        for Record { time, key, value } in &self.records {
+            builder.append(*time, key.as_deref(), value.as_deref(), []).expect("it fits");
         }
         builder.finish(&mut Compressor::new(), self.producer.as_ref())
     }

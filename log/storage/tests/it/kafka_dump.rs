@@ -13,7 +13,8 @@ use bytes::Bytes;
 use thalweg_protocol::record::{BatchHeader, Batches};
 use thalweg_protocol::{Compression, LeaderEpoch, Offset};
 use thalweg_storage::{
-    DirectoryHealth, DiskFilesystem, Environment, Log, LogConfig, Standing, TransactionResult,
+    Cleaner, CleanerConfig, CleanupPolicy, DirectoryHealth, DiskFilesystem, Environment, Log, LogConfig,
+    Standing, TransactionResult,
 };
 
 use crate::harness::{Make, NOW_MS, TOPIC_ID, append, commit, marker, partition};
@@ -49,6 +50,60 @@ fn write(directory: &Path) {
     }
     append(&log, Make::values(&["an open transaction"]).by(4, 1, 0).in_transaction());
     commit(&log);
+    log.close().expect("closed");
+}
+
+/// A compacted log after several rounds of its cleaner.
+fn write_cleaned(directory: &Path) {
+    let clock = ManualClock::new(NOW_MS);
+    let environment = Environment {
+        filesystem: Arc::new(DiskFilesystem),
+        clock: clock.clone(),
+        health: DirectoryHealth::new(directory),
+    };
+    let config = LogConfig {
+        segment_bytes: 20_000,
+        index_interval_bytes: 300,
+        cleanup_policy: CleanupPolicy { delete: false, compact: true },
+        ..LogConfig::default()
+    };
+    let path = directory.join("flights-0");
+    let log = Log::open(&path, partition("flights", 0), TOPIC_ID, config, Standing::default(), &environment);
+    let log = log.expect("the log opens");
+    let mut cleaner = Cleaner::new(&CleanerConfig::default(), 1);
+    let mut random = fastrand::Rng::with_seed(8);
+    for n in 0..1500_i32 {
+        let keys = [0; 3].map(|_| format!("key {}", random.u32(0..200)));
+        let value = "x".repeat(random.usize(0..100));
+        let records = [(&*keys[0], Some(&*value)), (&*keys[1], None), (&*keys[2], Some("short"))];
+        let make = Make::keyed(&records[..random.usize(1..4)]).at(NOW_MS + i64::from(n));
+        let make = make.compressed(Compression::ALL[random.usize(0..5)]);
+        match n % 10 {
+            0..6 => append(&log, make),
+            6 => append(&log, Make::keyed(&[("idempotent", None)]).by(1, 0, n / 10)),
+            7 | 8 => append(
+                &log,
+                Make::keyed(&[("in", Some("one"))]).by(2, 0, n / 10 * 2 + n % 10 - 7).in_transaction(),
+            ),
+            _ => {
+                let result = if n % 20 == 9 { TransactionResult::Abort } else { TransactionResult::Commit };
+                log.append_marker(marker(2, 0, result)).expect("appended")
+            }
+        };
+        if n % 400 == 399 {
+            clock.advance(40_000_000);
+            commit(&log);
+            cleaner.clean_log(&log).expect("cleaned").expect("compacted");
+        }
+    }
+    // Of the producers nothing remains but what says who they are.
+    append(&log, Make::keyed(&[("idempotent", None), ("in", None)]));
+    let filler = "x".repeat(1000);
+    for n in 0..40 {
+        append(&log, Make::keyed(&[(&format!("filler {n}"), Some(&filler))]));
+    }
+    commit(&log);
+    cleaner.clean_log(&log).expect("cleaned").expect("compacted");
     log.close().expect("closed");
 }
 
@@ -89,6 +144,30 @@ fn number<const N: usize>(entry: &[u8], at: usize) -> [u8; N] {
     entry[at..at + N].try_into().expect("within the entry")
 }
 
+/// Compares the indexes of a segment with its batches.
+fn check_indexes(log: &Path) {
+    let base = base(log);
+    let batches: BTreeMap<usize, BatchHeader> = batches(log).into_iter().collect();
+    let index = entries::<8>(&log.with_extension("index"));
+    assert!(index.len() > 5, "a sparse index");
+    for entry in &index {
+        let position = u32::from_be_bytes(number(entry, 4)) as usize;
+        let last_offset = base + i64::from(i32::from_be_bytes(number(entry, 0)));
+        assert_eq!(batches[&position].last_offset(), Offset(last_offset));
+    }
+    let with_records = || batches.values().filter(|batch| batch.records_count > 0);
+    let times = entries::<12>(&log.with_extension("timeindex"));
+    for entry in &times {
+        let (time, offset) =
+            (i64::from_be_bytes(number(entry, 0)), base + i64::from(i32::from_be_bytes(number(entry, 8))));
+        let newest =
+            with_records().filter(|b| b.last_offset() <= Offset(offset)).map(|b| b.max_timestamp).max();
+        assert_eq!(newest, Some(time));
+    }
+    let newest = with_records().map(|batch| batch.max_timestamp).max();
+    assert_eq!(times.last().map(|entry| i64::from_be_bytes(number(entry, 0))), newest, "of the segment");
+}
+
 #[test]
 fn indexes_say_what_the_batches_are() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -97,27 +176,7 @@ fn indexes_say_what_the_batches_are() {
     assert!(logs.len() >= 4, "{} segments", logs.len());
     let mut aborted = 0;
     for log in &logs {
-        let base = base(log);
-        let batches: BTreeMap<usize, BatchHeader> = batches(log).into_iter().collect();
-        let index = entries::<8>(&log.with_extension("index"));
-        assert!(index.len() > 10, "a sparse index");
-        for entry in &index {
-            let position = u32::from_be_bytes(number(entry, 4)) as usize;
-            let last_offset = base + i64::from(i32::from_be_bytes(number(entry, 0)));
-            assert_eq!(batches[&position].last_offset(), Offset(last_offset));
-        }
-        let times = entries::<12>(&log.with_extension("timeindex"));
-        for entry in &times {
-            let (time, offset) = (
-                i64::from_be_bytes(number(entry, 0)),
-                base + i64::from(i32::from_be_bytes(number(entry, 8))),
-            );
-            let newest =
-                batches.values().filter(|b| b.last_offset() <= Offset(offset)).map(|b| b.max_timestamp).max();
-            assert_eq!(newest, Some(time));
-        }
-        let newest = batches.values().map(|batch| batch.max_timestamp).max();
-        assert_eq!(times.last().map(|entry| i64::from_be_bytes(number(entry, 0))), newest, "of the segment");
+        check_indexes(log);
         aborted += entries::<34>(&log.with_extension("txnindex")).len();
     }
     assert_eq!(aborted, 45);
@@ -133,25 +192,7 @@ fn kafka_prints_the_same() {
     let Ok(kafka) = std::env::var("THALWEG_KAFKA_RUN") else { return };
     let directory = tempfile::tempdir().expect("a directory");
     write(directory.path());
-    for log in files(directory.path(), ".log") {
-        let text = dump(&kafka, &log, &["--deep-iteration"]);
-        let printed: Vec<String> =
-            text.lines().filter(|line| line.starts_with("baseOffset:")).map(str::to_owned).collect();
-        let ours: Vec<String> =
-            batches(&log).iter().map(|(position, header)| line_of(*position, header)).collect();
-        assert_eq!(printed, ours, "{}", log.display());
-        let records = text.lines().filter(|line| line.starts_with("| offset:")).count();
-        let counted: i32 = batches(&log).iter().map(|(_, header)| header.records_count).sum();
-        assert_eq!(records, counted as usize);
-    }
-    for suffix in [".index", ".timeindex", ".txnindex", ".snapshot"] {
-        for file in files(directory.path(), suffix) {
-            let text = dump(&kafka, &file, &["--verify-index-only"]);
-            for complaint in ["Mismatch", "mismatch", "out of order", "orrupt", "Exception", "rror"] {
-                assert!(!text.contains(complaint), "{}:\n{text}", file.display());
-            }
-        }
-    }
+    compare(&kafka, directory.path());
     for file in files(directory.path(), ".index") {
         let base = base(&file);
         let ours: Vec<String> = entries::<8>(&file)
@@ -178,6 +219,47 @@ fn kafka_prints_the_same() {
     assert_eq!(aborted, 45);
 }
 
+#[test]
+fn kafka_prints_a_cleaned_log_as_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    write_cleaned(directory.path());
+    let logs = files(directory.path(), ".log");
+    let all: Vec<BatchHeader> = logs.iter().flat_map(|log| batches(log)).map(|(_, header)| header).collect();
+    logs.iter().take(logs.len() - 1).for_each(|log| check_indexes(log));
+    let count = |is_one: fn(&BatchHeader) -> bool| all.iter().filter(|header| is_one(header)).count();
+    assert!(count(|header| header.records_count == 0) >= 5, "batches without records");
+    assert!(count(|header| header.has_delete_horizon()) > 50, "batches with a horizon");
+    assert!(
+        count(|header| header.records_count > 0 && header.records_count <= header.last_offset_delta) > 20
+    );
+    assert!(all.len() < 900 && logs.len() < 8, "{} batches in {} segments", all.len(), logs.len());
+    let Ok(kafka) = std::env::var("THALWEG_KAFKA_RUN") else { return };
+    compare(&kafka, directory.path());
+}
+
+/// Whether Kafka prints the batches of each segment as we do, and has no complaint about the other files.
+fn compare(kafka: &str, directory: &Path) {
+    for log in files(directory, ".log") {
+        let text = dump(kafka, &log, &["--deep-iteration"]);
+        let printed: Vec<String> =
+            text.lines().filter(|line| line.starts_with("baseOffset:")).map(str::to_owned).collect();
+        let ours: Vec<String> =
+            batches(&log).iter().map(|(position, header)| line_of(*position, header)).collect();
+        assert_eq!(printed, ours, "{}", log.display());
+        let records = text.lines().filter(|line| line.starts_with("| offset:")).count();
+        let counted: i32 = batches(&log).iter().map(|(_, header)| header.records_count).sum();
+        assert_eq!(records, counted as usize);
+    }
+    for suffix in [".index", ".timeindex", ".txnindex", ".snapshot"] {
+        for file in files(directory, suffix) {
+            let text = dump(kafka, &file, &["--verify-index-only"]);
+            for complaint in ["Mismatch", "mismatch", "out of order", "orrupt", "Exception", "rror"] {
+                assert!(!text.contains(complaint), "{}:\n{text}", file.display());
+            }
+        }
+    }
+}
+
 fn dump(kafka: &str, file: &Path, arguments: &[&str]) -> String {
     let mut words = kafka.split(' ');
     let output = Command::new(words.next().expect("a command"))
@@ -197,9 +279,13 @@ fn dump(kafka: &str, file: &Path, arguments: &[&str]) -> String {
 /// A batch as Kafka prints it.
 fn line_of(position: usize, h: &BatchHeader) -> String {
     let LeaderEpoch(epoch) = h.partition_leader_epoch;
+    let horizon = match h.has_delete_horizon() {
+        true => format!("[{}]", h.base_timestamp),
+        false => ".empty".to_owned(),
+    };
     format!(
         "baseOffset: {} lastOffset: {} count: {} baseSequence: {} lastSequence: {} producerId: {} producerEpoch: {} \
-         partitionLeaderEpoch: {epoch} isTransactional: {} isControl: {} deleteHorizonMs: OptionalLong.empty \
+         partitionLeaderEpoch: {epoch} isTransactional: {} isControl: {} deleteHorizonMs: OptionalLong{horizon} \
          position: {position} {}: {} size: {} magic: 2 compresscodec: {} crc: {} isvalid: true",
         h.base_offset,
         h.last_offset(),

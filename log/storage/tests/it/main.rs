@@ -1,6 +1,7 @@
 //! The storage engine as its users see it, on a simulated disk where that is the point.
 
 mod append;
+mod cleaning;
 mod directory;
 mod faults;
 mod follower;

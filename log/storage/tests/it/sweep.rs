@@ -12,7 +12,7 @@ use self::promises::Promises;
 use crate::harness::World;
 
 /// In how many ways unsynced writes are torn apart at each crash point; more in a soak.
-fn torn_seeds() -> u64 {
+pub fn torn_seeds() -> u64 {
     let asked = std::env::var("THALWEG_TORN_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     asked.unwrap_or(2)
 }

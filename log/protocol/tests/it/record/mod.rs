@@ -5,6 +5,7 @@ mod codecs;
 mod golden;
 mod hostile;
 mod oracle;
+mod rewriting;
 mod validation;
 mod views;
 

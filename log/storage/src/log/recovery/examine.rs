@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::error::{Corruption, Error};
 use crate::filesystem::{OpenMode, StoredFile};
 use crate::index::{AbortedEntry, Entry, OffsetEntry, TimeEntry};
-use crate::segment::{FileKind, Newest, SegmentState, file_name};
+use crate::segment::{FileKind, IndexBuilder, Newest, SegmentState, file_name};
 
 /// A segment on disk, and what is known of it.
 pub(super) struct Examined {
@@ -29,10 +29,8 @@ pub(super) struct Examined {
 }
 
 /// What going through all batches of a segment gives.
-#[derive(Default)]
 pub(super) struct Rebuilt {
-    pub(super) offsets: Vec<OffsetEntry>,
-    pub(super) times: Vec<TimeEntry>,
+    pub(super) indexes: IndexBuilder,
     pub(super) epochs: Vec<(LeaderEpoch, Offset)>,
 }
 
@@ -41,8 +39,8 @@ pub(super) struct Examiner<'a> {
     pub(super) directory: &'a Path,
     pub(super) environment: &'a Environment,
     pub(super) index_interval_bytes: u32,
-    /// Whether offsets may be missing between batches.
-    pub(super) may_have_gaps: bool,
+    /// Offsets may be missing between the batches below: they were compacted away.
+    pub(super) gaps_below: Offset,
 }
 
 impl Examiner<'_> {
@@ -142,7 +140,9 @@ impl Examiner<'_> {
         let mut scan = self.scan(file, path, from, state.size, BatchScan::LOOK_UP_WINDOW);
         while let Scanned::Batch { header, .. } = scan.next_header()? {
             if header.last_offset() >= offset {
-                return Ok(header.last_offset() == offset && header.max_timestamp == entry.timestamp);
+                return Ok(
+                    header.last_offset() == offset && header.newest_record_timestamp() == entry.timestamp
+                );
             }
         }
         Ok(false)
@@ -152,7 +152,8 @@ impl Examiner<'_> {
     pub(super) fn go_through(&self, base_offset: Offset, files: SegmentFiles) -> Result<Examined, Error> {
         let (path, file) = self.open(base_offset)?;
         let mut scan = self.scan(&file, &path, 0, files.log, BatchScan::WHOLE_WINDOW);
-        let mut rebuilt = Rebuilt::default();
+        let indexes = IndexBuilder::new(base_offset, self.index_interval_bytes);
+        let mut rebuilt = Rebuilt { indexes, epochs: Vec::new() };
         let mut examined = Examined {
             base_offset,
             size: 0,
@@ -162,7 +163,6 @@ impl Examiner<'_> {
             rebuilt: None,
             damage: None,
         };
-        let mut bytes_since_entry = 0;
         loop {
             let expected = examined.next_offset;
             let (position, header) = match scan.next_verified()? {
@@ -174,7 +174,7 @@ impl Examiner<'_> {
                 Scanned::End => break,
             };
             let relative = i32::try_from(header.last_offset().0 - base_offset.0);
-            let (true, Ok(relative_offset)) = (self.continues(expected, &header), relative) else {
+            if !self.continues(expected, &header) || relative.is_err() {
                 let found = header.base_offset;
                 examined.damage = Some((position, Corruption::Gap { expected, found }));
                 break;
@@ -190,24 +190,13 @@ impl Examiner<'_> {
                 Some(&(last, _)) if epoch == last => {}
                 _ => rebuilt.epochs.push((epoch, header.base_offset)),
             }
-            if header.max_timestamp > examined.newest.timestamp {
-                examined.newest = Newest { timestamp: header.max_timestamp, offset: header.last_offset() };
-            }
-            examined.first_timestamp.get_or_insert(header.max_timestamp);
-            if bytes_since_entry > u64::from(self.index_interval_bytes) {
-                // A segment of ours is smaller; of a larger one the rest is found by scanning.
-                if let Ok(position) = i32::try_from(position) {
-                    rebuilt.offsets.push(OffsetEntry { relative_offset, position });
-                    rebuilt.note_time(base_offset, examined.newest);
-                }
-                bytes_since_entry = 0;
-            }
-            let size = header.size_in_bytes() as u64;
-            bytes_since_entry += size;
-            examined.size = position + size;
+            rebuilt.indexes.note(position, &header);
+            examined.size = position + header.size_in_bytes() as u64;
             examined.next_offset = header.next_offset();
         }
-        rebuilt.note_time(base_offset, examined.newest);
+        rebuilt.indexes.complete();
+        examined.newest = rebuilt.indexes.newest;
+        examined.first_timestamp = rebuilt.indexes.first_timestamp;
         examined.rebuilt = Some(rebuilt);
         Ok(examined)
     }
@@ -226,14 +215,21 @@ impl Examiner<'_> {
     }
 
     fn continues(&self, expected: Offset, header: &BatchHeader) -> bool {
-        header.base_offset == expected || self.may_have_gaps && header.base_offset > expected
+        header.base_offset == expected
+            || header.base_offset > expected && header.base_offset <= self.gaps_below
+    }
+
+    /// Whether a segment may begin at `next` after one that begins at `base` and ends at `end`. What is compacted
+    /// away leaves gaps within segments only, but for one that is too large for any.
+    pub(super) fn may_follow(&self, base: Offset, end: Offset, next: Offset) -> bool {
+        next == end || next > end && next <= self.gaps_below && next.0 - base.0 > i64::from(i32::MAX)
     }
 
     fn first_timestamp(&self, file: &StoredFile, path: &Path, size: u64) -> Result<Option<i64>, Error> {
         let head = size.min(BatchHeader::SIZE as u64) as usize;
         let mut bytes = [0; BatchHeader::SIZE];
         self.environment.read_at(file, path, &mut bytes[..head], 0)?;
-        Ok(BatchHeader::parse(&bytes[..head]).ok().map(|header| header.max_timestamp))
+        Ok(BatchHeader::parse(&bytes[..head]).ok().map(|header| header.newest_record_timestamp()))
     }
 
     fn open(&self, base_offset: Offset) -> Result<(std::path::PathBuf, StoredFile), Error> {
@@ -251,15 +247,5 @@ impl Examiner<'_> {
         window: usize,
     ) -> BatchScan<'s> {
         BatchScan::new(self.environment, file, path, from, end, window)
-    }
-}
-
-impl Rebuilt {
-    fn note_time(&mut self, base_offset: Offset, newest: Newest) {
-        let Ok(relative_offset) = i32::try_from(newest.offset.0 - base_offset.0) else { return };
-        let timestamp = newest.timestamp;
-        if timestamp >= 0 && self.times.last().is_none_or(|last| timestamp > last.timestamp) {
-            self.times.push(TimeEntry { timestamp, relative_offset });
-        }
     }
 }

@@ -7,7 +7,9 @@ use thalweg_protocol::Offset;
 
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::segment::{DELETED_SUFFIX, FileKind, IndexLengths, TEMPORARY_SUFFIX, parse_file_name};
+use crate::segment::{
+    CLEANED_SUFFIX, DELETED_SUFFIX, FileKind, IndexLengths, TEMPORARY_SUFFIX, parse_file_name,
+};
 
 /// The files of a log, by what they are.
 #[derive(Debug, Default)]
@@ -33,7 +35,8 @@ impl Inventory {
         let mut inventory = Self::default();
         let mut sizes: BTreeMap<Offset, [Option<u64>; 4]> = BTreeMap::new();
         for entry in environment.list(directory)?.into_iter().filter(|entry| !entry.is_directory) {
-            if entry.name.ends_with(DELETED_SUFFIX) || entry.name.ends_with(TEMPORARY_SUFFIX) {
+            let suffixes = [DELETED_SUFFIX, TEMPORARY_SUFFIX, CLEANED_SUFFIX];
+            if suffixes.iter().any(|suffix| entry.name.ends_with(suffix)) {
                 inventory.leftovers.push(entry.name);
                 continue;
             }

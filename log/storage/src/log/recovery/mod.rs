@@ -1,7 +1,7 @@
 //! Opening a log that is there: what is trusted, what is checked, and what is done about what is found.
 //!
-//! First everything is looked at and nothing changed; only when the log can be opened are the consequences drawn:
-//! a torn tail cut off, leftovers removed, indexes written anew.
+//! First a swap that the cleaner has begun is finished. Then everything is looked at and nothing changed; only when the
+//! log can be opened are the consequences drawn: a torn tail cut off, leftovers removed, indexes written anew.
 
 mod examine;
 mod inventory;
@@ -14,17 +14,17 @@ use thalweg_protocol::Offset;
 
 use self::examine::{Examined, Examiner};
 use self::inventory::{Inventory, SegmentFiles};
-use super::Standing;
 use super::replay::{Ended, recall, replay};
+use super::swap::finish_swaps;
 use super::sync::{EPOCHS_FILE, Unsynced};
+use super::{CleanedTo, Standing};
 use crate::config::LogConfig;
 use crate::environment::Environment;
 use crate::error::{Corruption, Error};
 use crate::filesystem::OpenMode;
-use crate::index::Entry;
 use crate::leader_epochs::LeaderEpochs;
 use crate::producers::{ProducerStates, decode_snapshot};
-use crate::segment::{FileKind, Segment, SegmentState, file_name, parse_file_name};
+use crate::segment::{FileKind, Segment, SegmentState, encode_index, file_name, parse_file_name};
 
 /// A log as it was found and put in order.
 pub(super) struct Recovered {
@@ -33,6 +33,7 @@ pub(super) struct Recovered {
     /// The transactions that were found to have ended.
     pub(super) ended: Vec<Ended>,
     pub(super) epochs: LeaderEpochs,
+    pub(super) cleaned: CleanedTo,
     pub(super) log_start: Offset,
     pub(super) log_end: Offset,
     pub(super) unsynced: Unsynced,
@@ -40,8 +41,8 @@ pub(super) struct Recovered {
 
 impl Recovered {
     pub(super) fn needs_sync(&self) -> bool {
-        let Unsynced { closed, active, directory, epochs, .. } = &self.unsynced;
-        !closed.is_empty() || *active || *directory || *epochs
+        let Unsynced { closed, active, directory, epochs, cleaned, .. } = &self.unsynced;
+        !closed.is_empty() || *active || *directory || *epochs || *cleaned
     }
 }
 
@@ -60,16 +61,21 @@ pub(super) fn recover(
     standing: Standing,
     environment: &Environment,
 ) -> Result<Recovered, Error> {
+    finish_swaps(directory, environment)?;
+    let cleaned = CleanedTo::read(directory, environment)?;
     let inventory = Inventory::read(directory, environment)?;
     let examiner = Examiner {
         directory,
         environment,
         index_interval_bytes: config.index_interval_bytes,
-        may_have_gaps: config.cleanup_policy.compact,
+        gaps_below: cleaned.gaps_below,
     };
     let plan = decide(&inventory, &examiner, standing)?;
     let epochs = find_epochs(&plan, &examiner)?;
-    carry_out(plan, epochs, inventory, directory, environment)
+    let (log_start, log_end) = (plan.log_start, plan.log_end);
+    let mut recovered = carry_out(plan, epochs, inventory, directory, environment)?;
+    recovered.cleaned = CleanedTo { to: cleaned.to.max(log_start).min(log_end), ..cleaned };
+    Ok(recovered)
 }
 
 /// Looks at the segments and decides, without changing anything.
@@ -102,7 +108,7 @@ fn decide(inventory: &Inventory, examiner: &Examiner<'_>, standing: Standing) ->
         let next_base = found.front().map(|&(next, _)| next);
         let problem = match (&examined.damage, next_base) {
             (Some((position, corruption)), _) => Some((*position, corruption.clone())),
-            (None, Some(next)) if next < end || next > end && !examiner.may_have_gaps => {
+            (None, Some(next)) if !examiner.may_follow(base, end, next) => {
                 Some((examined.size, Corruption::Gap { expected: end, found: next }))
             }
             _ => None,
@@ -244,7 +250,8 @@ fn carry_out(
     {
         unsynced.active = true;
     }
-    Ok(Recovered { segments, producers, ended, epochs, log_start, log_end, unsynced })
+    let cleaned = CleanedTo::default();
+    Ok(Recovered { segments, producers, ended, epochs, cleaned, log_start, log_end, unsynced })
 }
 
 /// Cuts a segment to what is good of it, and writes its indexes anew if they were rebuilt.
@@ -264,8 +271,8 @@ fn put_in_order(
     let lengths = match &examined.rebuilt {
         None => on_disk.indexes.expect("only a segment with all of its indexes passes at a glance"),
         Some(rebuilt) => {
-            let offsets = encode(&rebuilt.offsets);
-            let times = encode(&rebuilt.times);
+            let offsets = encode_index(&rebuilt.indexes.offsets);
+            let times = encode_index(&rebuilt.indexes.times);
             environment.replace(&path_of(FileKind::OffsetIndex), &offsets)?;
             environment.replace(&path_of(FileKind::TimeIndex), &times)?;
             environment.replace(&path_of(FileKind::TransactionIndex), &[])?;
@@ -275,12 +282,6 @@ fn put_in_order(
     let mut state = SegmentState::new(directory, base_offset, lengths);
     state.restore(examined.size, examined.newest, examined.first_timestamp, environment)?;
     Ok(Segment::existing(directory, base_offset, state))
-}
-
-fn encode<E: Entry>(entries: &[E]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(entries.len() * E::SIZE);
-    entries.iter().for_each(|entry| entry.write(&mut bytes));
-    bytes
 }
 
 /// The producers' state at `log_end`, which is where these segments end.
