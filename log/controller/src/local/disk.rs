@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// A disk.
@@ -66,11 +67,11 @@ impl Disk for OsDisk {
         let options = OpenOptions::new().append(true).create(true).open(path);
         let file = options?;
         file.set_len(0)?;
-        Ok(Box::new(OsFile(file)))
+        Ok(Box::new(OsFile::new(file)?))
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(OsFile(OpenOptions::new().append(true).open(path)?)))
+        Ok(Box::new(OsFile::new(OpenOptions::new().append(true).open(path)?)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -86,18 +87,56 @@ impl Disk for OsDisk {
     }
 }
 
-struct OsFile(File);
+/// How much of the disk a file has behind its end, in bytes: on a full disk a node must start, which it registers, and topics
+/// be deleted.
+const AHEAD: u64 = 64 << 10;
+
+struct OsFile {
+    file: File,
+    length: u64,
+    /// Up to where the disk has room for it.
+    reserved: u64,
+}
+
+impl OsFile {
+    fn new(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        let mut file = Self { file, length, reserved: 0 };
+        file.reserve();
+        Ok(file)
+    }
+
+    /// Takes room behind the end, which leaves the length as it is. Where there is none, or the file system cannot do it,
+    /// the file does without.
+    fn reserve(&mut self) {
+        if self.length + AHEAD / 2 <= self.reserved {
+            return;
+        }
+        let (start, len) = (self.length as libc::off_t, AHEAD as libc::off_t);
+        // SAFETY: the descriptor is open for as long as the file lives.
+        let result = unsafe { libc::fallocate(self.file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, start, len) };
+        if result == 0 {
+            self.reserved = self.length + AHEAD;
+        }
+    }
+}
 
 impl DiskFile for OsFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all(bytes)
+        self.file.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        self.reserve();
+        Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.0.sync_all()
+        self.file.sync_all()
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.0.set_len(length)
+        self.file.set_len(length)?;
+        (self.length, self.reserved) = (length, 0);
+        self.reserve();
+        Ok(())
     }
 }
