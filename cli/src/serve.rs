@@ -18,9 +18,9 @@ pub struct ServeArgs {
     /// The address that clients are told to connect to, where it is not the one listened on
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
-    /// The node's id
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    node_id: i32,
+    /// The node's id: the one that the directory remembers, 1 for a new one
+    #[arg(long, value_name = "N")]
+    node_id: Option<i32>,
     /// Partitions of topics that are created without a number
     #[arg(long, value_name = "N", default_value_t = 1)]
     default_partitions: i32,
@@ -72,7 +72,7 @@ pub fn explain(error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
                 "{address} is taken by another program. Stop it, or listen elsewhere: --listen HOST:PORT (port 0 takes a free one)"
             ),
         ),
-        Error::Listen { .. } | Error::ListenAddress { .. } | Error::Config { .. } => {
+        Error::Listen { .. } | Error::ListenAddress { .. } | Error::Config { .. } | Error::NodeId { .. } => {
             failure(Exit::Usage, error.to_string())
         }
         Error::Storage(Storage::DirectoryHeld { .. }) => failure(

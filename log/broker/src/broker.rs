@@ -1,7 +1,8 @@
 //! A running broker: opens its parts in order, and closes them in the opposite one.
 
+use std::cmp::Reverse;
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -36,6 +37,12 @@ use crate::transaction::TransactionCoordinator;
 
 /// The directory of the metadata log within the data directory.
 const METADATA: &str = "metadata";
+
+/// The id of a node whose directory is new and that is given none.
+const FIRST_NODE: NodeId = NodeId(1);
+
+/// How often the directories of deleted logs are looked at. On a full disk others wait for their space.
+const REMOVE_DELETED: Duration = Duration::from_secs(1);
 
 /// How often partitions that could not be opened are tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -85,7 +92,6 @@ impl Broker {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         check(&config)?;
         let topic_defaults = TopicDefaults::new(config.topic_defaults.clone())?;
-        let node = NodeId(config.node_id);
         let data_dir = config.data_dir.clone();
         let directory = blocking(move || open_directory(&data_dir)).await?;
         let listeners = bind(&config)?;
@@ -94,6 +100,7 @@ impl Broker {
 
         let (opened, defaults) = (Arc::clone(&directory), topic_defaults.clone());
         let (controller, logs) = blocking(move || open_state(&opened, &defaults)).await?;
+        let node = node_of(&config, directory.identity().node_uuid, &controller.state())?;
         register(&controller, node, directory.identity().node_uuid, &advertised).await?;
         let state = controller.state();
         let (opened, defaults) = (Arc::clone(&logs), topic_defaults.clone());
@@ -122,8 +129,8 @@ impl Broker {
         });
         server::start(&core, listeners, &stopped);
         spawn_upkeep(&core, logs, &stopped);
-        if !addresses.is_empty() {
-            directory.announce(&format!("{}:{}", advertised.0, advertised.1))?;
+        if let Some(address) = local_address(&addresses) {
+            directory.announce(&address.to_string())?;
         }
         tracing::info!(node = %core.node, ?addresses, "the broker serves");
         let connect = InProcess::new(&core, runtime, stopped);
@@ -187,8 +194,8 @@ fn check(config: &BrokerConfig) -> Result<(), Error> {
         ..1 => Err(Error::Config { name, reason: format!("{value} is less than 1") }),
         _ => Ok(()),
     };
-    if config.node_id < 0 {
-        let reason = format!("{} is negative", config.node_id);
+    if let Some(id @ ..0) = config.node_id {
+        let reason = format!("{id} is negative");
         return Err(Error::Config { name: "node_id", reason });
     }
     at_least_one("default_partitions", i64::from(config.default_partitions))?;
@@ -227,9 +234,39 @@ fn advertised(config: &BrokerConfig, addresses: &[SocketAddr]) -> Result<(String
     let told_port: u16 = told_port.parse().map_err(|_| invalid("its port is not a number up to 65535"))?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if host.parse().is_ok_and(|address: IpAddr| address.is_unspecified()) {
-        return Err(invalid("nobody can connect to the address that stands for all of this machine's"));
+        let reason = "nobody can connect to the address that stands for all of this machine's: say which one clients are to use";
+        return Err(invalid(reason));
     }
     Ok((host.to_owned(), if told_port == 0 { port } else { told_port }))
+}
+
+/// Where programs on this machine reach the broker, whatever others are told.
+fn local_address(addresses: &[SocketAddr]) -> Option<SocketAddr> {
+    let mut local = *addresses.first()?;
+    if local.ip().is_unspecified() {
+        let loopback: IpAddr =
+            if local.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        local.set_ip(loopback);
+    }
+    Some(local)
+}
+
+/// The node's id: the one that the metadata knows the directory's owner by.
+fn node_of(config: &BrokerConfig, uuid: Uuid, state: &ClusterState) -> Result<NodeId, Error> {
+    let asked = config.node_id.map(NodeId);
+    let holds = |node: NodeId| {
+        let partitions = state.topics().flat_map(|topic| &topic.partitions);
+        partitions.filter(|partition| partition.replicas.contains(&node)).count()
+    };
+    // It may have been given several, of which one has the partitions.
+    let known = state.nodes().filter(|node| node.uuid == uuid).map(|node| node.id);
+    match (asked, known.max_by_key(|node| (holds(*node), Reverse(node.0)))) {
+        (Some(asked), Some(found)) if asked != found => {
+            Err(Error::NodeId { path: config.data_dir.clone(), found, asked })
+        }
+        (_, Some(found)) => Ok(found),
+        (asked, None) => Ok(asked.unwrap_or(FIRST_NODE)),
+    }
 }
 
 /// Opens the metadata, or makes it in a directory that has none and no logs either, and then the logs.
@@ -333,7 +370,9 @@ async fn start_coordinators(
 /// Starts the tasks that look after the logs: retention, and partitions that could not be opened.
 fn spawn_upkeep(core: &Arc<Core>, logs: Arc<LogManager>, stop: &watch::Receiver<bool>) {
     let retention = Duration::from_millis(core.config.retention_check_interval_ms);
+    let deleted = Arc::clone(&logs);
     every(core, stop, retention, move || logs.run_retention());
+    every(core, stop, REMOVE_DELETED, move || deleted.remove_deleted());
     let partitions = Arc::clone(&core.partitions);
     every(core, stop, RETRY, move || partitions.retry_unfinished());
 }
@@ -360,4 +399,22 @@ fn every(
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_addresses_of_the_machine_include_that_of_itself() {
+        for (listening, local) in [
+            ("0.0.0.0:9092", "127.0.0.1:9092"),
+            ("[::]:9092", "[::1]:9092"),
+            ("192.0.2.7:9092", "192.0.2.7:9092"),
+        ] {
+            let listening = listening.parse().expect("an address");
+            assert_eq!(local_address(&[listening]).expect("it listens").to_string(), local);
+        }
+        assert_eq!(local_address(&[]), None);
+    }
 }

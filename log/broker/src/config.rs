@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub struct BrokerConfig {
     /// The directory that holds the log and the metadata. It belongs to one running broker at a time.
     pub data_dir: PathBuf,
-    /// The node's id, not negative. Default 1: a cluster counts its nodes from there, and clients take 0 for
-    /// unset here and there.
-    pub node_id: i32,
+    /// The node's id, not negative. Default the one that the directory knows; 1 for a new one: a cluster counts its
+    /// nodes from there, and clients take 0 for unset here and there.
+    pub node_id: Option<i32>,
     /// Where to listen, each `host:port`; `localhost` means both 127.0.0.1 and ::1. Port 0 lets the system
     /// choose. Default none: an embedded broker needs no socket.
     pub listen: Vec<String>,
@@ -30,10 +30,11 @@ pub struct BrokerConfig {
     /// Bytes of requests that may be in memory at once; sockets are not read above it. Default 256 MiB: two of
     /// the largest requests and some.
     pub request_memory_bytes: usize,
-    /// Connections at once. Default 8,192: each costs a file descriptor and a few KiB.
+    /// Connections at once. Default 8,192: each costs a file descriptor and a few KiB. Never more than half of the
+    /// descriptors that the process may have: the logs need the others.
     pub max_connections: usize,
-    /// Connections at once from one address. Default as many as there may be in all: behind a proxy or on
-    /// localhost all of them share one.
+    /// Connections at once from one address. Default 6,144: behind a proxy or on localhost many share one. Never more than
+    /// three quarters of those that there may be in all, so that one address does not keep out the others.
     pub max_connections_per_address: usize,
     /// Requests of one connection that may wait for their answers at once. Default 64: an idempotent producer
     /// sends five per broker, a consumer one.
@@ -90,7 +91,7 @@ impl Default for BrokerConfig {
     fn default() -> Self {
         Self {
             data_dir: PathBuf::from("thalweg-data"),
-            node_id: 1,
+            node_id: None,
             listen: Vec::new(),
             advertised: None,
             default_partitions: 1,
@@ -98,7 +99,7 @@ impl Default for BrokerConfig {
             max_request_bytes: 100 << 20,
             request_memory_bytes: 256 << 20,
             max_connections: 8192,
-            max_connections_per_address: 8192,
+            max_connections_per_address: 6144,
             max_in_flight_requests: 64,
             idle_connection_ms: 600_000,
             partial_request_ms: 30_000,

@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use thalweg_controller::{ProposeError, Rejection};
-use thalweg_protocol::ErrorCode;
 use thalweg_protocol::record::{RecordError, RecordErrorKind};
+use thalweg_protocol::{ErrorCode, NodeId};
 
 /// Why a broker cannot start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,18 @@ pub enum Error {
     Registration {
         /// Why not.
         reason: String,
+    },
+    /// The data directory is that of another node of the cluster.
+    #[error(
+        "{path} is the directory of node {found}, not of node {asked}: leave the node's id out, or name another directory"
+    )]
+    NodeId {
+        /// The data directory.
+        path: PathBuf,
+        /// The node that its metadata names.
+        found: NodeId,
+        /// The node that was asked for.
+        asked: NodeId,
     },
     /// The log cannot be opened, or failed.
     #[error(transparent)]
@@ -198,7 +210,8 @@ pub(crate) fn storage_code(error: &thalweg_storage::Error) -> ErrorCode {
         | Storage::TooManyOpenFiles { .. }
         | Storage::DirectoryOffline { .. }
         | Storage::Io { .. }
-        | Storage::Corrupt { .. } => ErrorCode::KafkaStorageError,
+        | Storage::Corrupt { .. }
+        | Storage::Vanished { .. } => ErrorCode::KafkaStorageError,
         Storage::LogClosed { .. } | Storage::UnknownLog { .. } => ErrorCode::NotLeaderOrFollower,
         Storage::LogExists { .. } => ErrorCode::TopicAlreadyExists,
         Storage::InvalidTopicName { .. } => ErrorCode::InvalidTopicException,

@@ -87,6 +87,16 @@ impl Partitions {
             partitions.take(topic, &mut unfinished);
         }
         drop(unfinished);
+        for offline in partitions.logs.offline_logs() {
+            let is_deleted = offline.topic_id.is_some_and(|id| state.topic_by_id(id).is_none());
+            // The checkpoint remembers the logs of deleted topics for a while. There is nothing of them to keep.
+            if is_deleted
+                && matches!(&*offline.error, StorageError::Vanished { .. })
+                && let Err(error) = partitions.logs.delete(&offline.partition)
+            {
+                tracing::warn!(partition = %offline.partition, %error, "cannot forget the log of a deleted topic");
+            }
+        }
         for log in partitions.logs.logs() {
             if state.topic_by_id(log.topic_id()).is_none() {
                 tracing::warn!(partition = %log.partition(), topic_id = %log.topic_id(),
@@ -94,6 +104,11 @@ impl Partitions {
             }
         }
         partitions
+    }
+
+    /// This node.
+    pub(crate) fn node(&self) -> NodeId {
+        self.node
     }
 
     /// The logs of this node.
@@ -217,6 +232,9 @@ impl Partitions {
                 // The topic was deleted and created anew, and the node ended before it had deleted the log.
                 tracing::warn!(partition = %id, topic_id = %other, "deleting the log of a deleted topic");
                 self.logs.delete(id)?;
+            }
+            (_, Some(offline)) if offline.error.is_retriable() => {
+                self.logs.reopen(id, config.clone())?;
             }
             (_, Some(offline)) => return Err(offline.error),
             _ => {}

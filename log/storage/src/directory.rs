@@ -6,10 +6,22 @@ use thalweg_protocol::Uuid;
 
 use crate::environment::Environment;
 use crate::error::{Corruption, Error};
+use crate::filesystem::{DirectoryEntry, OpenMode};
 use crate::lock::Lock;
+use crate::manager::CLEAN_SHUTDOWN_FILE;
 use crate::partition_name::parse_directory_name;
+use crate::synced_to::SyncedTo;
 
 const META_FILE: &str = "meta";
+/// Its name while it is written.
+const META_TEMPORARY: &str = "meta.tmp";
+/// What it begins with.
+const META_BEGINNING: &str = "format: ";
+
+/// The checksum and the space in front of the checkpoint's first line.
+const CHECKSUM: usize = 9;
+/// So many bytes of a file are enough to know it by.
+const HEAD: usize = 64;
 
 /// The newest format of a data directory that this version reads, and the one it writes.
 const FORMAT: u32 = 1;
@@ -111,20 +123,68 @@ impl DataDirectory {
     }
 }
 
-/// Refuses a directory that holds anything but what a start that was cut short may leave, and no [`META_FILE`].
+/// Refuses a directory without [`META_FILE`] that holds anything but what a start that was cut short may leave. Nothing is
+/// changed in it.
 fn check_ours(path: &Path, environment: &Environment) -> Result<(), Error> {
     let entries = environment.list(path)?;
     if entries.iter().any(|entry| entry.name == META_FILE) {
         return Ok(());
     }
-    // A file system's own directory for what it finds after a crash is nobody's data.
-    let is_left_over = |name: &str| name == Lock::FILE || name == "lost+found" || name.starts_with(META_FILE);
-    // Logs whose identity is lost are refused when it is read: they are somebody's data.
-    let is_log = |name: &str| parse_directory_name(name).is_some();
-    match entries.into_iter().find(|entry| !is_left_over(&entry.name) && !is_log(&entry.name)) {
-        Some(entry) => Err(Error::NotADataDirectory { path: path.to_owned(), found: entry.name }),
-        None => Ok(()),
+    // Each says in its content that it is ours: the names alone may be anybody's.
+    let checkpoint = head(&path.join(SyncedTo::FILE), environment)?;
+    let is_checkpoint =
+        |head: Vec<u8>| head.get(CHECKSUM..).is_some_and(|rest| rest.starts_with(SyncedTo::TITLE.as_bytes()));
+    let marker = head(&path.join(CLEAN_SHUTDOWN_FILE), environment)?;
+    if checkpoint.is_some_and(is_checkpoint) || marker.is_some_and(|head| head.starts_with(b"thalweg ")) {
+        return Err(nameless(path));
     }
+    // A crash leaves a part of what we write, perhaps nothing of it or zeros in its place.
+    let is_part_of = |name: &str, beginning: &str| -> Result<bool, Error> {
+        let head = head(&path.join(name), environment)?;
+        Ok(head.is_some_and(|head| {
+            head.iter().zip(beginning.as_bytes()).all(|(found, ours)| found == ours || *found == 0)
+        }))
+    };
+    let mut has_logs = false;
+    for DirectoryEntry { name, is_directory, .. } in entries {
+        let is_left_over = match &*name {
+            // A file system's own directory for what it finds after a crash is nobody's data.
+            "lost+found" => is_directory,
+            Lock::FILE => is_part_of(&name, Lock::BEGINNING)?,
+            META_TEMPORARY => is_part_of(&name, META_BEGINNING)?,
+            _ => false,
+        };
+        let is_log = is_directory && parse_directory_name(&name).is_some();
+        has_logs |= is_log;
+        if !is_left_over && !is_log {
+            return Err(Error::NotADataDirectory { path: path.to_owned(), found: name });
+        }
+    }
+    // Somebody's data, ours or another's: nothing to guess about.
+    if has_logs { Err(nameless(path)) } else { Ok(()) }
+}
+
+/// The error for a directory with data and without [`META_FILE`].
+fn nameless(directory: &Path) -> Error {
+    let what = "the file is missing although there are logs; restore it from a copy of the directory";
+    Error::Corrupt {
+        path: directory.join(META_FILE),
+        position: 0,
+        corruption: Corruption::Malformed { what },
+    }
+}
+
+/// The first bytes of a file, so many as are needed to know it by; `None` when there is no such file.
+fn head(path: &Path, environment: &Environment) -> Result<Option<Vec<u8>>, Error> {
+    // None of ours is anything but a file, and what else may block is not opened.
+    let Ok(metadata) = std::fs::metadata(path) else { return Ok(None) };
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    let mut head = vec![0; (metadata.len() as usize).min(HEAD)];
+    let file = environment.open(path, OpenMode::Read)?;
+    environment.read_at(&file, path, &mut head, 0)?;
+    Ok(Some(head))
 }
 
 /// Makes a directory and those above it, each name lasting.
@@ -159,18 +219,13 @@ fn read_meta(directory: &Path, environment: &Environment) -> Result<Option<Ident
         Error::Corrupt { path, position: 0, corruption: Corruption::Malformed { what } }
     };
     let Some(bytes) = environment.read_whole(&path)? else {
-        let has_logs = environment.list(directory)?.iter().any(|e| parse_directory_name(&e.name).is_some());
-        // Another cluster's logs, or ours with their identity lost: nothing to guess about.
-        return if has_logs {
-            Err(malformed("the file is missing although there are logs"))
-        } else {
-            Ok(None)
-        };
+        return Ok(None);
     };
     let text = std::str::from_utf8(&bytes).map_err(|_| malformed("text is expected"))?;
     let field = |name| text.lines().find_map(|line| line.strip_prefix(name));
-    let format: u32 =
-        field("format: ").and_then(|f| f.parse().ok()).ok_or_else(|| malformed("a format is expected"))?;
+    let format: u32 = field(META_BEGINNING)
+        .and_then(|f| f.parse().ok())
+        .ok_or_else(|| malformed("a format is expected"))?;
     if format > FORMAT {
         return Err(Error::NewerFormat { path, found: format, supported: FORMAT });
     }
@@ -183,7 +238,7 @@ fn read_meta(directory: &Path, environment: &Environment) -> Result<Option<Ident
 
 fn write_meta(directory: &Path, identity: Identity, environment: &Environment) -> Result<(), Error> {
     let Identity { cluster_id, node_uuid } = identity;
-    let text = format!("format: {FORMAT}\ncluster_id: {cluster_id}\nnode_uuid: {node_uuid}\n");
+    let text = format!("{META_BEGINNING}{FORMAT}\ncluster_id: {cluster_id}\nnode_uuid: {node_uuid}\n");
     environment.replace(&directory.join(META_FILE), text.as_bytes())?;
     environment.sync_directory(directory)
 }

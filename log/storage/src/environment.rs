@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
@@ -25,12 +26,18 @@ pub struct Environment {
 pub struct DirectoryHealth {
     path: PathBuf,
     failure: OnceLock<String>,
+    /// Whether the disk was full, and nothing has been removed for that since.
+    is_short_of_space: AtomicBool,
 }
 
 impl DirectoryHealth {
     /// A directory that is online.
     pub fn new(path: impl Into<PathBuf>) -> Arc<Self> {
-        Arc::new(Self { path: path.into(), failure: OnceLock::new() })
+        Arc::new(Self {
+            path: path.into(),
+            failure: OnceLock::new(),
+            is_short_of_space: AtomicBool::new(false),
+        })
     }
 
     /// The data directory.
@@ -50,6 +57,16 @@ impl DirectoryHealth {
             None => Ok(()),
             Some(reason) => Err(Error::DirectoryOffline { path: self.path.clone(), reason: reason.clone() }),
         }
+    }
+
+    /// Whether the disk was full, and nothing has been removed for that since.
+    pub(crate) fn is_short_of_space(&self) -> bool {
+        self.is_short_of_space.load(Ordering::Relaxed)
+    }
+
+    /// What could be removed has been.
+    pub(crate) fn space_was_made(&self) {
+        self.is_short_of_space.store(false, Ordering::Relaxed);
     }
 
     /// Takes the directory offline; the first reason stays.
@@ -148,13 +165,20 @@ impl Environment {
     /// Replaces a small file so that a crash leaves the old one or the new one: written beside it, synced,
     /// renamed. It lasts once the directory is synced.
     pub(crate) fn replace(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(".tmp");
-        let temporary = PathBuf::from(temporary);
+        let temporary = temporary_of(path);
         let file = self.open(&temporary, OpenMode::Create)?;
         self.write_at(&file, &temporary, &mut [IoSlice::new(content)], 0)?;
         self.sync(&file, &temporary)?;
         self.rename(&temporary, path)
+    }
+
+    /// As [`replace`](Self::replace), and leaves nothing beside it where the disk is full: others need the space more.
+    pub(crate) fn replace_or_clear(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
+        let result = self.replace(path, content);
+        if matches!(result, Err(Error::StorageFull { .. })) {
+            self.remove(&temporary_of(path))?;
+        }
+        result
     }
 
     fn failed(&self, operation: Operation, path: &Path, source: io::Error) -> Error {
@@ -163,9 +187,18 @@ impl Environment {
             ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::UnexpectedEof | ErrorKind::WouldBlock
         );
         let error = Error::io(operation, path, source);
+        if matches!(error, Error::StorageFull { .. }) {
+            self.health.is_short_of_space.store(true, Ordering::Relaxed);
+        }
         if matches!(error, Error::Io { .. }) && !passes {
             self.health.fail(&error);
         }
         error
     }
+}
+
+fn temporary_of(path: &Path) -> PathBuf {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    PathBuf::from(temporary)
 }

@@ -122,6 +122,18 @@ pub enum Error {
         /// What is wrong.
         corruption: Corruption,
     },
+    /// The directory of a log that had records is gone. Nothing was made in its place.
+    #[error(
+        "{path} is gone, and {partition} had records up to offset {end}: put the directory back, or delete the topic to give them up"
+    )]
+    Vanished {
+        /// Whose log it was.
+        partition: TopicPartition,
+        /// The directory.
+        path: PathBuf,
+        /// Up to where the log was known to have records.
+        end: Offset,
+    },
     /// The log has been deleted or closed.
     #[error("the log of {partition} is closed")]
     LogClosed {

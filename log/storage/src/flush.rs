@@ -238,7 +238,9 @@ impl RoundQueue {
         let Some(checkpoint) = &self.checkpoint else { return };
         let told = logs
             .iter()
-            .try_for_each(|log| checkpoint.record(log.partition(), || log.standing_while_open()))
+            .try_for_each(|log| {
+                checkpoint.record(log.partition(), log.topic_id(), || log.standing_while_open())
+            })
             .and_then(|()| checkpoint.sync());
         if let Err(error) = told {
             tracing::warn!(%error, "the checkpoint is not told of a round");

@@ -26,6 +26,8 @@ pub(crate) struct Lock {
 impl Lock {
     /// The name of the lock file in its directory.
     pub(crate) const FILE: &str = "lock";
+    /// What its content begins with.
+    pub(crate) const BEGINNING: &str = "pid: ";
 
     /// Takes the lock of a directory that exists.
     ///
@@ -77,10 +79,18 @@ impl Lock {
             text.push_str(&format!("address: {address}\n"));
         }
         let mut file = self.file.lock();
-        file.seek(SeekFrom::Start(0))
+        let written = file
+            .seek(SeekFrom::Start(0))
             .and_then(|_| file.write_all(text.as_bytes()))
             .and_then(|()| file.set_len(text.len() as u64))
-            .map_err(|source| Error::io(Operation::Write, &self.path, source))
+            .map_err(|source| Error::io(Operation::Write, &self.path, source));
+        match written {
+            // What holds is the lock, not what is in it.
+            Err(Error::StorageFull { .. }) => {
+                file.set_len(0).map_err(|source| Error::io(Operation::Truncate, &self.path, source))
+            }
+            other => other,
+        }
     }
 }
 

@@ -18,15 +18,19 @@ use crate::partition_name::{
     DELETED_DIRECTORY, deleted_directory_name, directory_name, parse_directory_name,
 };
 use crate::segment::{FileKind, parse_file_name};
-use crate::synced_to::{Standings, SyncedTo};
+use crate::synced_to::{Recorded, Standings, SyncedTo};
 
-const CLEAN_SHUTDOWN_FILE: &str = "clean-shutdown";
+pub(crate) const CLEAN_SHUTDOWN_FILE: &str = "clean-shutdown";
 const CLEAN_SHUTDOWN: &[u8] = b"thalweg clean-shutdown 1\n";
 
 /// How long the directory of a deleted log remains, in ms: time to notice a mistake.
 const DELETE_DELAY_MS: i64 = 60_000;
 
-/// A log that could not be opened. Its files are left as they are.
+/// The standing of a log that has no records.
+const NOTHING: Standing =
+    Standing { synced_to: Some(Offset(0)), log_start: Offset(0), high_watermark: Offset(0), is_clean: false };
+
+/// A log that could not be opened. Its files, where it has any, are left as they are.
 #[derive(Clone, Debug)]
 pub struct OfflineLog {
     /// Whose log.
@@ -77,15 +81,25 @@ impl LogManager {
         let is_clean = take_clean_marker(path, environment)?;
         let mut standings = SyncedTo::read(path, environment)?;
         let found = log_directories(path, environment)?;
-        standings.retain(|partition, _| found.contains_key(partition));
+        standings.retain(|partition, recorded| {
+            found.contains_key(partition) || recorded.had_records() && recorded.topic_id != Uuid::ZERO
+        });
         let checkpoint = Arc::new(SyncedTo::create(path, standings.clone(), environment.clone())?);
         let opener =
             Opener { environment, standings: &standings, checkpoint: &checkpoint, is_clean, config_of };
-        let (logs, offline) = opener.open_all(&found, config.recovery_threads)?;
-        for log in logs.values() {
-            checkpoint.record(log.partition(), || Some(log.standing()))?;
+        let (logs, mut offline) = opener.open_all(&found, config.recovery_threads)?;
+        for (partition, recorded) in standings.iter().filter(|(partition, _)| !found.contains_key(partition))
+        {
+            offline.insert(partition.clone(), vanished(path, partition, recorded)?);
         }
-        checkpoint.sync()?;
+        let recorded = logs
+            .values()
+            .try_for_each(|log| checkpoint.record(log.partition(), log.topic_id(), || Some(log.standing())));
+        match recorded.and_then(|()| checkpoint.sync()) {
+            // What it says is true, if not the newest.
+            Err(error @ Error::StorageFull { .. }) => tracing::warn!(%error, "the checkpoint stays as it is"),
+            other => other?,
+        }
         let changes = Changes { offline, ..Changes::default() };
         Ok(Self {
             checkpoint,
@@ -130,8 +144,7 @@ impl LogManager {
         }
         remove_tree(&path, environment)?;
         // A line of an earlier log of this name must not be taken for this one's.
-        let nothing = Standing { synced_to: Some(Offset(0)), ..Standing::default() };
-        self.checkpoint.record(partition, || Some(nothing))?;
+        self.checkpoint.record(partition, topic_id, || Some(NOTHING))?;
         self.checkpoint.sync()?;
         let checkpoint = Some(Arc::clone(&self.checkpoint));
         let standing = Standing::default();
@@ -140,6 +153,32 @@ impl LogManager {
         if let Some(rounds) = self.rounds.get() {
             rounds.attach(&log);
         }
+        self.logs.write().insert(partition.clone(), Arc::clone(&log));
+        Ok(log)
+    }
+
+    /// Opens a log that a full disk kept from being opened, as [`open`](Self::open) would. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLog`] when it was not that; as for [`Log::open`].
+    pub fn reopen(&self, partition: &TopicPartition, config: LogConfig) -> Result<Arc<Log>, Error> {
+        let mut changes = self.changes.lock();
+        self.check_open(&changes, partition)?;
+        if !changes.offline.get(partition).is_some_and(|offline| offline.error.is_retriable()) {
+            return Err(Error::UnknownLog { partition: partition.clone() });
+        }
+        let opener = Opener {
+            environment: self.directory.environment(),
+            standings: &self.checkpoint.standings(),
+            checkpoint: &self.checkpoint,
+            is_clean: false,
+            config_of: &|_, _| config.clone(),
+        };
+        let log = opener.open(partition, &self.directory.path().join(directory_name(partition)?))?;
+        if let Some(rounds) = self.rounds.get() {
+            rounds.attach(&log);
+        }
+        changes.offline.remove(partition);
         self.logs.write().insert(partition.clone(), Arc::clone(&log));
         Ok(log)
     }
@@ -165,7 +204,7 @@ impl LogManager {
     }
 
     /// Deletes a partition's log, online or not: its directory is renamed, which is lasting when this
-    /// returns, and removed later by [`run_retention`](Self::run_retention). Blocks on the disk.
+    /// returns, and removed later by [`remove_deleted`](Self::remove_deleted). Blocks on the disk.
     ///
     /// # Errors
     /// [`Error::UnknownLog`]; I/O errors.
@@ -183,12 +222,23 @@ impl LogManager {
         };
         let path = self.directory.path().join(directory_name(partition)?);
         let to = self.free_deleted_name(partition, topic_id)?;
-        environment.rename(&path, &to)?;
+        let is_gone = match environment.rename(&path, &to) {
+            // It was gone when the directory was opened.
+            Err(error) if error.is_not_found() && changes.offline.contains_key(partition) => true,
+            other => other.map(|()| false)?,
+        };
         self.logs.write().remove(partition);
         changes.offline.remove(partition);
+        // Where this does not get into the file, the topic's id tells that another log of the name is not this one.
+        if let Err(error) = self.checkpoint.record(partition, topic_id, || Some(NOTHING)) {
+            tracing::debug!(%partition, %error, "the checkpoint still mentions a deleted log");
+        }
+        self.checkpoint.forget(partition);
+        if is_gone {
+            return Ok(());
+        }
         let due_ms = environment.clock.now_ms().saturating_add(DELETE_DELAY_MS);
         changes.deleted.push((due_ms, to));
-        self.checkpoint.forget(partition);
         environment.sync_directory(self.directory.path())
     }
 
@@ -200,8 +250,8 @@ impl LogManager {
         Ok(self.directory.path().join(name.expect("a directory has fewer entries than there are names")))
     }
 
-    /// Applies retention to every log and removes the directories of deleted ones. To be called every so often,
-    /// on a thread that may block. Errors are logged, and those that matter take the directory offline.
+    /// Applies retention to every log. To be called every so often, on a thread that may block. Errors are logged, and
+    /// those that matter take the directory offline.
     pub fn run_retention(&self) {
         for log in self.logs() {
             match log.apply_retention() {
@@ -209,9 +259,19 @@ impl LogManager {
                 Err(error) => tracing::warn!(partition = %log.partition(), %error, "retention failed"),
             }
         }
+    }
+
+    /// Removes the directories of deleted logs that are due; all of them when the disk is full. To be called every second
+    /// or so, on a thread that may block. Errors are logged.
+    pub fn remove_deleted(&self) {
         let environment = self.directory.environment();
         let now_ms = environment.clock.now_ms();
-        let due: Vec<_> = self.changes.lock().deleted.extract_if(.., |(due, _)| *due <= now_ms).collect();
+        let is_needed = environment.health.is_short_of_space();
+        let is_due = |(due_ms, _): &mut (i64, PathBuf)| *due_ms <= now_ms || is_needed;
+        let due: Vec<_> = self.changes.lock().deleted.extract_if(.., is_due).collect();
+        if !due.is_empty() {
+            environment.health.space_was_made();
+        }
         for (_, path) in due {
             if let Err(error) = remove_tree(&path, environment) {
                 tracing::warn!(directory = %path.display(), %error, "a deleted log is not removed");
@@ -226,7 +286,9 @@ impl LogManager {
     pub fn sync_all(&self) -> Result<(), Error> {
         for log in self.logs() {
             match log.sync() {
-                Ok(_) => self.checkpoint.record(log.partition(), || log.standing_while_open())?,
+                Ok(_) => {
+                    self.checkpoint.record(log.partition(), log.topic_id(), || log.standing_while_open())?;
+                }
                 Err(Error::LogClosed { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -235,7 +297,7 @@ impl LogManager {
     }
 
     /// Syncs and closes every log, writes the checkpoint and the marker of a clean shutdown. Nothing can be done
-    /// with the logs any more.
+    /// with the logs any more. On a full disk the logs are synced and the marker is left out: the next start recovers.
     ///
     /// # Errors
     /// The first I/O error; the next start recovers then.
@@ -244,12 +306,25 @@ impl LogManager {
         if std::mem::replace(&mut changes.is_closed, true) {
             return Ok(());
         }
+        match self.close_logs(&changes) {
+            Err(error @ Error::StorageFull { .. }) => {
+                tracing::warn!(%error, "everything is synced, but the next start has to read the logs through");
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn close_logs(&self, changes: &Changes) -> Result<(), Error> {
         let mut result = Ok(());
         for log in self.logs() {
-            let closed = log.close();
-            result = result.and(closed);
+            // An error that does not pass counts for more than a full disk.
+            result = match (result, log.close()) {
+                (Ok(()) | Err(Error::StorageFull { .. }), Err(error)) => Err(error),
+                (result, _) => result,
+            };
             if result.is_ok() {
-                result = self.checkpoint.record(log.partition(), || Some(log.standing()));
+                result = self.checkpoint.record(log.partition(), log.topic_id(), || Some(log.standing()));
             }
         }
         result.and_then(|()| self.checkpoint.sync())?;
@@ -259,7 +334,7 @@ impl LogManager {
         }
         let environment = self.directory.environment();
         environment.health.check()?;
-        environment.replace(&self.directory.path().join(CLEAN_SHUTDOWN_FILE), CLEAN_SHUTDOWN)?;
+        environment.replace_or_clear(&self.directory.path().join(CLEAN_SHUTDOWN_FILE), CLEAN_SHUTDOWN)?;
         environment.sync_directory(self.directory.path())
     }
 
@@ -308,8 +383,9 @@ impl Opener<'_> {
                 Ok(log) => {
                     logs.insert(partition, log);
                 }
-                Err(error @ Error::Corrupt { .. }) => {
-                    tracing::error!(%partition, %error, "a log is corrupt and stays offline");
+                // What a full disk keeps from being opened can still be deleted to make room.
+                Err(error @ (Error::Corrupt { .. } | Error::StorageFull { .. })) => {
+                    tracing::error!(%partition, %error, "a log cannot be opened and is offline");
                     // Where it is that file which is damaged nobody knows whose log it is.
                     let topic_id = read_topic_id(&found[&partition], self.environment).unwrap_or_default();
                     let log = OfflineLog { partition: partition.clone(), topic_id, error: Arc::new(error) };
@@ -324,7 +400,7 @@ impl Opener<'_> {
     fn open(&self, partition: &TopicPartition, path: &Path) -> Result<Arc<Log>, Error> {
         let topic_id = read_topic_id(path, self.environment)?;
         let config = (self.config_of)(partition, topic_id);
-        let known = self.standings.get(partition).copied().unwrap_or_default();
+        let known = self.standings.get(partition).map(|recorded| recorded.standing).unwrap_or_default();
         let standing = Standing { is_clean: self.is_clean && known.synced_to.is_some(), ..known };
         let checkpoint = Some(Arc::clone(self.checkpoint));
         Log::open_with(
@@ -337,6 +413,18 @@ impl Opener<'_> {
             checkpoint,
         )
     }
+}
+
+/// A log whose directory is gone, by what the checkpoint says of it.
+fn vanished(directory: &Path, partition: &TopicPartition, recorded: &Recorded) -> Result<OfflineLog, Error> {
+    let Standing { synced_to, high_watermark, .. } = recorded.standing;
+    let error = Error::Vanished {
+        partition: partition.clone(),
+        path: directory.join(directory_name(partition)?),
+        end: synced_to.unwrap_or_default().max(high_watermark),
+    };
+    let topic_id = Some(recorded.topic_id);
+    Ok(OfflineLog { partition: partition.clone(), topic_id, error: Arc::new(error) })
 }
 
 /// The directories of logs. Those of deleted logs, and of logs that were being made, are removed.

@@ -5,15 +5,13 @@ use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
-use thalweg_protocol::{Offset, TopicPartition};
+use thalweg_protocol::{Offset, TopicPartition, Uuid};
 
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::filesystem::{OpenMode, StoredFile};
 use crate::log::Standing;
 
-const FILE: &str = "synced-to";
-const TITLE: &str = "thalweg synced-to ";
 const VERSION: u32 = 1;
 
 /// The file is written anew when it is this large, and [`GROWTH`] times what it was when last written anew.
@@ -21,7 +19,24 @@ const SMALLEST_REWRITE: u64 = 64 << 10;
 const GROWTH: u64 = 4;
 
 /// What the checkpoint says of each log.
-pub(crate) type Standings = BTreeMap<TopicPartition, Standing>;
+pub(crate) type Standings = BTreeMap<TopicPartition, Recorded>;
+
+/// What the checkpoint says of one log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    /// The topic it belongs to: a log of that name that came later is another one. Zero where it is not known.
+    pub(crate) topic_id: Uuid,
+    /// How far it had come.
+    pub(crate) standing: Standing,
+}
+
+impl Recorded {
+    /// Whether records were in the log, so that one without any is not it.
+    pub(crate) fn had_records(&self) -> bool {
+        let Standing { synced_to, log_start, high_watermark, .. } = self.standing;
+        synced_to.unwrap_or_default().max(log_start).max(high_watermark) > Offset(0)
+    }
+}
 
 /// The open checkpoint file; see `docs/formats/checkpoints.md`.
 #[derive(Debug)]
@@ -45,12 +60,17 @@ struct State {
 }
 
 impl SyncedTo {
+    /// The name of the file in its directory.
+    pub(crate) const FILE: &str = "synced-to";
+    /// What its first line begins with, behind the checksum.
+    pub(crate) const TITLE: &str = "thalweg synced-to ";
+
     /// Reads the checkpoint of a data directory; empty when there is none.
     ///
     /// # Errors
     /// [`Error::NewerFormat`]; I/O errors.
     pub(crate) fn read(directory: &Path, environment: &Environment) -> Result<Standings, Error> {
-        let path = directory.join(FILE);
+        let path = directory.join(Self::FILE);
         let Some(bytes) = environment.read_whole(&path)? else { return Ok(Standings::new()) };
         let mut standings = Standings::new();
         for line in bytes.split_inclusive(|&b| b == b'\n') {
@@ -59,8 +79,8 @@ impl SyncedTo {
                     return Err(Error::NewerFormat { path, found: version, supported: VERSION });
                 }
                 Some(Line::Title(_)) => {}
-                Some(Line::Log(partition, standing)) => {
-                    standings.insert(partition, standing);
+                Some(Line::Log(partition, recorded)) => {
+                    standings.insert(partition, recorded);
                 }
                 None => tracing::warn!(file = %path.display(), "a damaged line is passed over"),
             }
@@ -68,14 +88,20 @@ impl SyncedTo {
         Ok(standings)
     }
 
-    /// Writes the checkpoint anew and opens it.
+    /// Writes the checkpoint anew and opens it. On a full disk the one that is there is appended to.
     pub(crate) fn create(
         directory: &Path,
         standings: Standings,
         environment: Environment,
     ) -> Result<Self, Error> {
-        let path = directory.join(FILE);
-        let (file, size) = rewrite(&path, directory, &standings, &environment)?;
+        let path = directory.join(Self::FILE);
+        let (file, size) = match rewrite(&path, directory, &standings, &environment) {
+            Err(full @ Error::StorageFull { .. }) => match environment.read_whole(&path)? {
+                Some(bytes) => (environment.open(&path, OpenMode::Write)?, bytes.len() as u64),
+                None => return Err(full),
+            },
+            other => other?,
+        };
         let state = State { file, size, size_when_rewritten: size, is_synced: true, standings };
         let directory = directory.to_owned();
         Ok(Self { path, directory, environment, syncing: Mutex::new(()), state: Mutex::new(state) })
@@ -87,21 +113,28 @@ impl SyncedTo {
     pub(crate) fn record(
         &self,
         partition: &TopicPartition,
+        topic_id: Uuid,
         standing: impl FnOnce() -> Option<Standing>,
     ) -> Result<(), Error> {
         let mut state = self.state.lock();
         let Some(standing) = standing() else { return Ok(()) };
-        if state.standings.get(partition) == Some(&standing) {
+        let recorded = Recorded { topic_id, standing };
+        if state.standings.get(partition) == Some(&recorded) {
             return Ok(());
         }
-        let line = line_of(partition, &standing);
+        let line = line_of(partition, &recorded);
         let parts = &mut [IoSlice::new(line.as_bytes())];
         // What a full disk lets through of a line is overwritten by the next one.
         self.environment.write_at(&state.file, &self.path, parts, state.size)?;
         state.size += line.len() as u64;
         state.is_synced = false;
-        state.standings.insert(partition.clone(), standing);
+        state.standings.insert(partition.clone(), recorded);
         Ok(())
+    }
+
+    /// What was recorded last of each log.
+    pub(crate) fn standings(&self) -> Standings {
+        self.state.lock().standings.clone()
     }
 
     /// Forgets a log that is gone; its lines remain until the file is written anew.
@@ -136,25 +169,26 @@ fn rewrite(
     standings: &Standings,
     environment: &Environment,
 ) -> Result<(StoredFile, u64), Error> {
-    let mut text = with_checksum(&format!("{TITLE}{VERSION}"));
-    for (partition, standing) in standings {
-        text.push_str(&line_of(partition, standing));
+    let mut text = with_checksum(&format!("{}{VERSION}", SyncedTo::TITLE));
+    for (partition, recorded) in standings {
+        text.push_str(&line_of(partition, recorded));
     }
-    environment.replace(path, text.as_bytes())?;
+    environment.replace_or_clear(path, text.as_bytes())?;
     environment.sync_directory(directory)?;
     Ok((environment.open(path, OpenMode::Write)?, text.len() as u64))
 }
 
 enum Line {
     Title(u32),
-    Log(TopicPartition, Standing),
+    Log(TopicPartition, Recorded),
 }
 
-fn line_of(partition: &TopicPartition, standing: &Standing) -> String {
+fn line_of(partition: &TopicPartition, recorded: &Recorded) -> String {
     let TopicPartition { topic, partition } = partition;
+    let Recorded { topic_id, standing } = recorded;
     let synced_to = standing.synced_to.unwrap_or_default();
     let Standing { log_start, high_watermark, .. } = standing;
-    with_checksum(&format!("{topic} {partition} {synced_to} {log_start} {high_watermark}"))
+    with_checksum(&format!("{topic} {partition} {synced_to} {log_start} {high_watermark} {topic_id}"))
 }
 
 /// A line of text with its CRC-32C before it.
@@ -172,7 +206,7 @@ pub(crate) fn checked(line: &[u8]) -> Option<&str> {
 
 fn parse(line: &[u8]) -> Option<Line> {
     let content = checked(line)?;
-    if let Some(version) = content.strip_prefix(TITLE) {
+    if let Some(version) = content.strip_prefix(SyncedTo::TITLE) {
         return Some(Line::Title(version.parse().ok()?));
     }
     let mut fields = content.split(' ');
@@ -185,7 +219,12 @@ fn parse(line: &[u8]) -> Option<Line> {
         high_watermark: offset()?,
         is_clean: false,
     };
-    Some(Line::Log(TopicPartition::new(topic, partition), standing))
+    // Lines from before the id was written do without.
+    let topic_id = match fields.next() {
+        Some(id) => Uuid::parse(id)?,
+        None => Uuid::ZERO,
+    };
+    Some(Line::Log(TopicPartition::new(topic, partition), Recorded { topic_id, standing }))
 }
 
 #[cfg(test)]
@@ -196,6 +235,8 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::environment::DirectoryHealth;
     use crate::filesystem::DiskFilesystem;
+
+    const ID: Uuid = Uuid(*b"0123456789abcdef");
 
     #[test]
     fn nothing_is_written_of_a_log_that_is_gone() {
@@ -210,10 +251,11 @@ mod tests {
             SyncedTo::create(path, Standings::new(), environment.clone()).expect("it is created");
         let partition = TopicPartition::new("flights", 3);
         let anew = Standing { synced_to: Some(Offset(0)), ..Standing::default() };
-        checkpoint.record(&partition, || Some(anew)).expect("written");
+        checkpoint.record(&partition, ID, || Some(anew)).expect("written");
         // The log of that name before, which was deleted meanwhile.
-        checkpoint.record(&partition, || None).expect("nothing to write");
-        assert_eq!(SyncedTo::read(path, &environment).expect("read"), [(partition, anew)].into());
+        checkpoint.record(&partition, ID, || None).expect("nothing to write");
+        let recorded = Recorded { topic_id: ID, standing: anew };
+        assert_eq!(SyncedTo::read(path, &environment).expect("read"), [(partition, recorded)].into());
     }
 
     #[test]
@@ -225,19 +267,25 @@ mod tests {
             high_watermark: Offset(4700),
             is_clean: false,
         };
-        let line = line_of(&partition, &standing);
+        let recorded = Recorded { topic_id: ID, standing };
+        let line = line_of(&partition, &recorded);
         // The example in docs/formats/checkpoints.md.
         let example = TopicPartition::new("flights", 3);
         let in_docs = Standing { log_start: Offset(0), high_watermark: Offset(4711), ..standing };
         let docs = include_str!("../../../docs/formats/checkpoints.md");
-        assert!(docs.contains(&line_of(&example, &in_docs)), "{}", line_of(&example, &in_docs));
+        let in_docs = line_of(&example, &Recorded { topic_id: ID, standing: in_docs });
+        assert!(docs.contains(&in_docs), "{in_docs}");
         assert!(
             docs.contains(&with_checksum("thalweg synced-to 1")),
             "{}",
             with_checksum("thalweg synced-to 1")
         );
         let Some(Line::Log(found, read)) = parse(line.as_bytes()) else { panic!("not read: {line:?}") };
-        assert_eq!((found, read), (partition, standing));
+        assert_eq!((found, read), (partition.clone(), recorded));
+        // As it was written before it had the id.
+        let without = with_checksum("flights 3 4711 17 4700");
+        let Some(Line::Log(found, read)) = parse(without.as_bytes()) else { panic!("not read: {without:?}") };
+        assert_eq!((found, read), (partition, Recorded { topic_id: Uuid::ZERO, standing }));
         for cut in 0..line.len() {
             assert!(parse(&line.as_bytes()[..cut]).is_none(), "cut after {cut} bytes");
         }

@@ -128,7 +128,7 @@ impl Rig {
             runtime: Handle::current(),
             stop: stopped,
         };
-        let config = BrokerConfig { node_id: NODE.0, group_min_session_timeout_ms: 1, ..Default::default() };
+        let config = BrokerConfig { group_min_session_timeout_ms: 1, ..Default::default() };
         let groups = Arc::new(GroupCoordinator::new(&config, setting.clone()));
         let transactions =
             TransactionCoordinator::new(&config, controller.clone(), Arc::clone(&groups), setting);

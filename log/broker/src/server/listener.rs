@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -17,6 +17,9 @@ const BACKLOG: i32 = 1024;
 
 /// How long to wait after the system has run out of descriptors or memory.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
+
+/// How much time lies between two warnings of the same kind.
+const BETWEEN_WARNINGS: Duration = Duration::from_secs(10);
 
 /// How often another port is tried when the one the system chose is taken on the other address of localhost.
 const PORT_TRIES: usize = 16;
@@ -73,12 +76,38 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
+/// How many descriptors the process may have open. First it asks for as many as the system lets it have.
+pub(crate) fn descriptors() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a value that outlives the call.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return usize::MAX;
+    }
+    let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
+    // SAFETY: as above.
+    if limit.rlim_cur < limit.rlim_max
+        && unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0
+    {
+        limit = raised;
+    }
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+}
+
+/// The caps in all and per address, lowered to what so many descriptors allow: half of them are for the logs, and no address
+/// gets all of the others.
+pub(crate) fn within_descriptors(max: usize, max_per_address: usize, descriptors: usize) -> (usize, usize) {
+    let max = max.min(descriptors / 2).max(1);
+    (max, max_per_address.min((max - max / 4).max(1)))
+}
+
 /// Counts the open connections, in all and by address.
 #[derive(Debug)]
 pub(crate) struct ConnectionCaps {
     max: usize,
     max_per_address: usize,
     open: Mutex<Open>,
+    /// When a refusal was last told of, and how many there have been since.
+    refused: Mutex<(Option<Instant>, u64)>,
 }
 
 /// How many connections are open, and how many of them from each address.
@@ -97,7 +126,7 @@ pub(crate) struct Place {
 
 impl ConnectionCaps {
     pub(crate) fn new(max: usize, max_per_address: usize) -> Arc<Self> {
-        Arc::new(Self { max, max_per_address, open: Mutex::default() })
+        Arc::new(Self { max, max_per_address, open: Mutex::default(), refused: Mutex::default() })
     }
 
     fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
@@ -109,6 +138,20 @@ impl ConnectionCaps {
         open.total += 1;
         open.by_address.insert(address, here + 1);
         Some(Place { caps: Arc::clone(self), address })
+    }
+
+    /// Tells of a connection that was refused, unless that has just been done.
+    fn tell_refused(&self, peer: SocketAddr) {
+        let mut refused = self.refused.lock();
+        let (told, since) = &mut *refused;
+        *since += 1;
+        if told.is_some_and(|told| told.elapsed() < BETWEEN_WARNINGS) {
+            return;
+        }
+        let (max, max_per_address) = (self.max, self.max_per_address);
+        tracing::warn!(%peer, refused = *since, max, max_per_address, "refusing connections: too many are open");
+        *told = Some(Instant::now());
+        *since = 0;
     }
 }
 
@@ -131,17 +174,21 @@ pub(crate) async fn accept(
     caps: Arc<ConnectionCaps>,
     serve: impl Fn(TcpStream, SocketAddr, Place),
 ) {
+    let mut told = None;
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => match caps.enter(peer.ip()) {
                 Some(place) => serve(socket, peer, place),
-                None => tracing::warn!(%peer, "refused a connection: too many are open"),
+                None => caps.tell_refused(peer),
             },
             Err(error) if is_of_one_connection(&error) => {
                 tracing::debug!(%error, "a connection ended before it was accepted");
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections for the moment");
+                if told.is_none_or(|told: Instant| told.elapsed() >= BETWEEN_WARNINGS) {
+                    tracing::warn!(%error, "cannot accept connections for the moment");
+                    told = Some(Instant::now());
+                }
                 tokio::time::sleep(ACCEPT_BACKOFF).await;
             }
         }
@@ -154,4 +201,30 @@ fn is_of_one_connection(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_logs_and_other_addresses_keep_descriptors() {
+        for (max, per_address, descriptors, caps) in [
+            (8192, 6144, 1 << 20, (8192, 6144)),
+            (8192, 6144, 1024, (512, 384)),
+            (8192, 6144, 64, (32, 24)),
+            (8192, 6144, 0, (1, 1)),
+            (100, 10, 1024, (100, 10)),
+            (2, 2, 1024, (2, 2)),
+        ] {
+            assert_eq!(within_descriptors(max, per_address, descriptors), caps);
+        }
+        let (max, per_address) = within_descriptors(8192, 8192, 1024);
+        let caps = ConnectionCaps::new(max, per_address);
+        let flood: Vec<_> = std::iter::from_fn(|| caps.enter(Ipv4Addr::LOCALHOST.into())).collect();
+        assert_eq!(flood.len(), 384);
+        assert!(caps.enter(Ipv6Addr::LOCALHOST.into()).is_some(), "others get in");
+        drop(flood);
+        assert!(caps.enter(Ipv4Addr::LOCALHOST.into()).is_some());
+    }
 }

@@ -23,8 +23,12 @@ pub(crate) use order::{Answer, Departure, Order};
 
 /// Accepts connections on `listeners` and serves each on a task of its own, until `stop` says so.
 pub(crate) fn start(core: &Arc<Core>, listeners: Vec<TcpListener>, stop: &watch::Receiver<bool>) {
-    let caps =
-        listener::ConnectionCaps::new(core.config.max_connections, core.config.max_connections_per_address);
+    let (max, max_per_address) = listener::within_descriptors(
+        core.config.max_connections,
+        core.config.max_connections_per_address,
+        listener::descriptors(),
+    );
+    let caps = listener::ConnectionCaps::new(max, max_per_address);
     for socket in listeners {
         let (core, caps, stop) = (Arc::clone(core), Arc::clone(&caps), stop.clone());
         let mut stopped = stop.clone();

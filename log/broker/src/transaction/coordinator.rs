@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use thalweg_controller::Controller;
-use thalweg_protocol::{ErrorCode, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition};
+use thalweg_protocol::{ErrorCode, Offset, ProducerEpoch, ProducerId, TopicPartition};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -66,7 +66,7 @@ impl TransactionCoordinator {
         Self {
             shards: Shards::new(TRANSACTION_STATE, Arc::clone(&setting.partitions), settings),
             groups,
-            ids: ProducerIds::new(controller.clone(), NodeId(config.node_id)),
+            ids: ProducerIds::new(controller.clone(), setting.partitions.node()),
             controller,
             setting,
             wake,

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use thalweg_broker::Broker;
 use thalweg_protocol::ErrorCode;
 
 use crate::calls::{
-    PRODUCE, batch, create_topic_with, list_offset, only, produce, produce_request, read_all,
+    PRODUCE, batch, create_topic_with, delete_topic, list_offset, only, produce, produce_request, read_all,
 };
 use crate::harness::{Client, Harness, Way, pass_over};
 
@@ -82,5 +83,50 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     let broker = Broker::start(config).await.expect("it starts again");
     let client = Client(broker.connect().open().expect("it runs"));
     assert_eq!(read_all(&client, "t", 0).await.len(), appended + 1);
+    broker.shutdown().await.expect("it stops in order");
+}
+
+#[tokio::test]
+async fn a_full_disk_is_stopped_on_started_on_and_emptied_by_deleting() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("SKIPPED: only root can mount a small disk");
+        return;
+    };
+    let config = Harness::config(Way::InProcess, &disk.path().join("data"));
+    let broker = Broker::start(config.clone()).await.expect("it starts");
+    let client = Client(broker.connect().open().expect("it runs"));
+    let configs = [("segment.index.bytes", "4096")];
+    for topic in ["large", "small"] {
+        assert_eq!(create_topic_with(&client, topic, 1, &configs).await.error_code, 0);
+    }
+    produce(&client, "small", batch(["kept"])).await;
+    for size in [500_000, 3_000, 100] {
+        let filling = batch(["x".repeat(size)]);
+        let fill = async || {
+            only(client.call(produce_request("large", -1, vec![(0, filling.clone())]), PRODUCE).await)
+        };
+        while fill().await.error_code == 0 {}
+    }
+    drop(client);
+    broker.shutdown().await.expect("a full disk is no reason not to stop in order");
+
+    let broker = Broker::start(config).await.expect("it starts on a full disk");
+    let client = Client(broker.connect().open().expect("it runs"));
+    delete_topic(&client, "large").await;
+    let start = Instant::now();
+    let appended = loop {
+        let answer = only(
+            client
+                .call(produce_request("small", -1, vec![(0, batch(["more".repeat(100_000)]))]), PRODUCE)
+                .await,
+        );
+        if answer.error_code == 0 {
+            break answer.base_offset;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{answer:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert_eq!(appended, 1);
+    assert_eq!(read_all(&client, "small", 0).await[0], (0, "kept".to_owned()));
     broker.shutdown().await.expect("it stops in order");
 }

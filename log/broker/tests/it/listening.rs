@@ -63,7 +63,7 @@ async fn settings_that_make_no_sense_are_refused() {
         (config, name)
     };
     for (config, expected) in [
-        check(|config| config.node_id = -1, "node_id"),
+        check(|config| config.node_id = Some(-1), "node_id"),
         check(|config| config.default_partitions = 0, "default_partitions"),
         check(|config| config.advertised = Some("nowhere".to_owned()), "advertised"),
         check(|config| config.listen = vec!["0.0.0.0:0".to_owned()], "advertised"),

@@ -85,6 +85,76 @@ async fn a_directory_has_one_broker_at_a_time() {
 }
 
 #[tokio::test]
+async fn the_directory_remembers_the_node() {
+    let dir = tempfile::TempDir::new().expect("a temporary directory");
+    let config =
+        |node_id| thalweg_broker::BrokerConfig { node_id, ..Harness::config(Way::InProcess, dir.path()) };
+    let broker = Broker::start(config(Some(5))).await.expect("it starts");
+    let client = crate::harness::Client(broker.connect().open().expect("it runs"));
+    create_topic(&client, "t", 1).await;
+    produce(&client, "t", batch(["kept"])).await;
+    drop(client);
+    broker.shutdown().await.expect("it stops in order");
+    for other in [1, 4, 6] {
+        let error = Broker::start(config(Some(other))).await.err().expect("it is not that node's");
+        assert!(
+            matches!(&error, Error::NodeId { found, asked, .. } if (found.0, asked.0) == (5, other)),
+            "{error}"
+        );
+    }
+    for same in [None, Some(5)] {
+        let broker = Broker::start(config(same)).await.expect("it starts again");
+        let client = crate::harness::Client(broker.connect().open().expect("it runs"));
+        let all = client.call(all_topics(), 12).await;
+        assert_eq!((all.brokers.len(), all.brokers[0].node_id), (1, 5), "the refused ones have left nothing");
+        assert_eq!(read_all(&client, "t", 0).await, [(0, "kept".to_owned())]);
+        drop(client);
+        broker.shutdown().await.expect("it stops in order");
+    }
+}
+
+#[tokio::test]
+async fn the_lock_file_names_an_address_that_works_here() {
+    let advertise = |config: &mut thalweg_broker::BrokerConfig| {
+        config.advertised = Some("public.example:9092".to_owned())
+    };
+    let harness = Harness::start_with(Way::Tcp, advertise, thalweg_broker::AllowAll).await;
+    let holder = thalweg_storage::DataDirectory::holder(harness.dir()).expect("read").expect("held");
+    assert_eq!(holder.address, Some(harness.broker.addresses()[0].to_string()));
+    harness.finish().await;
+}
+
+#[tokio::test]
+async fn a_partition_whose_directory_vanished_is_offline_until_its_topic_is_deleted() {
+    let harness = Harness::start(Way::InProcess).await;
+    let client = harness.connect().await;
+    let id = create_topic(&client, "t", 2).await;
+    create_topic(&client, "other", 1).await;
+    produce(&client, "t", batch(["acknowledged"])).await;
+    let dir = harness.stop().await;
+    std::fs::remove_dir_all(dir.path().join("t-0")).expect("it was there");
+    let mut harness = Harness::resume(Way::InProcess, dir).await;
+    for _ in 0..2 {
+        let client = harness.connect().await;
+        let topics = client.call(all_topics(), 12).await.topics;
+        let topic = topics.iter().find(|topic| topic.topic_id == id).expect("it is there");
+        let codes: Vec<_> = topic.partitions.iter().map(|partition| partition.error_code != 0).collect();
+        assert_eq!(codes, [true, false], "one partition is offline");
+        assert!(!harness.dir().join("t-0").exists(), "nothing was begun anew");
+        produce(&client, "other", batch(["goes on"])).await;
+        create_topic(&client, "new", 1).await;
+        produce(&client, "new", batch(["new"])).await;
+        delete_topic(&client, "new").await;
+        drop(client);
+        harness = harness.restart().await;
+    }
+    delete_topic(&harness.connect().await, "t").await;
+    make_anew(&harness, id).await;
+    let dir = harness.stop().await;
+    assert!(dir.path().join("clean-shutdown").exists(), "nothing is offline any more");
+}
+
+#[tokio::test]
 async fn a_topic_with_a_damaged_partition_can_be_deleted_and_made_anew() {
     // The second time the topic is deleted by a broker that does not get to the logs: it is killed at once.
     for is_killed in [false, true] {

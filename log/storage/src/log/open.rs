@@ -121,16 +121,23 @@ impl Log {
     }
 
     fn finish(&self) -> Result<(), Error> {
-        {
-            let mut writer = self.lock_writer()?;
-            let active = self.active();
-            active.complete_indexes(&self.environment)?;
-            let snapshot = self.write_snapshot(&writer, self.log_end_offset())?;
-            writer.unsynced.snapshots.push(snapshot);
-            writer.unsynced.directory = true;
+        let prepared = self.prepare_to_finish();
+        // A full disk keeps nobody from syncing what is there.
+        if matches!(&prepared, Err(error) if !error.is_retriable()) {
+            return prepared;
         }
         self.sync_locked()?;
+        prepared?;
         self.active().sync_indexes(&self.environment)
+    }
+
+    fn prepare_to_finish(&self) -> Result<(), Error> {
+        let mut writer = self.lock_writer()?;
+        self.active().complete_indexes(&self.environment)?;
+        let snapshot = self.write_snapshot(&writer, self.log_end_offset())?;
+        writer.unsynced.snapshots.push(snapshot);
+        writer.unsynced.directory = true;
+        Ok(())
     }
 
     /// Refuses all further use, once the sync or append that is going on has ended.

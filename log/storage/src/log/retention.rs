@@ -141,7 +141,7 @@ impl Log {
     /// Tells the checkpoint, lastingly, what the log's offsets are.
     pub(super) fn save_standing(&self) -> Result<(), Error> {
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.record(&self.partition, || self.standing_while_open())?;
+            checkpoint.record(&self.partition, self.topic_id, || self.standing_while_open())?;
             checkpoint.sync()?;
         }
         Ok(())

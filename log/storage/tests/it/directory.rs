@@ -7,7 +7,7 @@ use thalweg_protocol::{Offset, Uuid};
 use thalweg_storage::testing::{Crash, OperationKind};
 use thalweg_storage::{DataDirectory, Error, Identity, LogConfig, LogManager, ManagerConfig};
 
-use crate::harness::{Make, TOPIC_ID, World, append, commit, partition, small, values};
+use crate::harness::{Make, TOPIC_ID, World, append, commit, partition, small, try_append, values};
 
 const OURS: Identity = Identity { cluster_id: Uuid([1; 16]), node_uuid: Uuid([2; 16]) };
 
@@ -74,11 +74,114 @@ fn deleted_logs_are_removed_later() {
         let entries = fs::read_dir(world.path("")).expect("a directory");
         entries.filter(|e| e.as_ref().expect("an entry").path().is_dir()).count()
     };
-    manager.run_retention();
+    manager.remove_deleted();
     assert_eq!(directories(), 1);
     world.clock.advance(60_000);
-    manager.run_retention();
+    manager.remove_deleted();
     assert_eq!(directories(), 0);
+}
+
+#[test]
+fn a_full_disk_gets_the_space_of_deleted_logs_at_once() {
+    let world = World::new();
+    let manager = world.manager(&small());
+    for topic in ["a", "b", "c"] {
+        manager.create(&partition(topic, 0), TOPIC_ID, small()).expect("made");
+    }
+    let is_there = |topic: &str| {
+        let entries = fs::read_dir(world.path("")).expect("a directory");
+        let name = |e: Result<fs::DirEntry, _>| e.expect("an entry").file_name().into_string().expect("text");
+        entries.map(name).any(|name| name.starts_with(topic) && name.ends_with("-delete"))
+    };
+    manager.delete(&partition("a", 0)).expect("deleted");
+    world.disk.set_full(true);
+    manager.remove_deleted();
+    assert!(is_there("a"), "nobody has needed the space");
+    try_append(&manager.log(&partition("b", 0)).expect("there"), Make::values(&["x"])).expect_err("full");
+    manager.delete(&partition("b", 0)).expect("deleted");
+    manager.remove_deleted();
+    assert!(!is_there("a") && !is_there("b"));
+    manager.delete(&partition("c", 0)).expect("deleted");
+    manager.remove_deleted();
+    assert!(is_there("c"), "the space has come back");
+}
+
+#[test]
+fn a_full_disk_is_closed_and_opened() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    for topic in ["a", "b"] {
+        let log = manager.create(&partition(topic, 0), TOPIC_ID, small()).expect("made");
+        append(&log, Make::values(&["x"]));
+        commit(&log);
+    }
+    world.disk.set_full(true);
+    manager.close().expect("nothing is lost");
+    assert!(!world.path("clean-shutdown").exists() && !world.path("clean-shutdown.tmp").exists());
+    drop(manager);
+    world.crash(Crash::Dropped);
+    world.disk.set_full(true);
+    let manager = world.manager(&small());
+    assert!(!world.path("synced-to.tmp").exists(), "the space is needed elsewhere");
+    // What recovery would write cannot be written.
+    let b = partition("b", 0);
+    assert!(manager.offline_log(&b).expect("offline").error.is_retriable());
+    assert!(manager.reopen(&b, small()).expect_err("still full").is_retriable());
+    manager.delete(&partition("a", 0)).expect("deleting goes on");
+    manager.remove_deleted();
+    world.disk.set_full(false);
+    assert_eq!(values(&manager.reopen(&b, small()).expect("room")), ["x"]);
+    assert!(manager.offline_logs().is_empty());
+    assert!(matches!(manager.reopen(&b, small()), Err(Error::UnknownLog { .. })));
+    assert_eq!(values(&manager.log(&b).expect("there")), ["x"]);
+}
+
+#[test]
+fn a_log_that_vanished_is_told_and_not_begun_anew() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    for (topic, id) in [("a", TOPIC_ID), ("b", TOPIC_ID), ("empty", TOPIC_ID), ("emptied", TOPIC_ID)] {
+        let log = manager.create(&partition(topic, 0), id, small()).expect("made");
+        if topic != "empty" {
+            append(&log, Make::values(&["x", "y"]));
+            commit(&log);
+        }
+    }
+    manager.sync_all().expect("synced");
+    manager.close().expect("closed");
+    drop(manager);
+    world.crash(Crash::Kept);
+    for topic in ["a", "empty", "emptied"] {
+        fs::remove_dir_all(world.path(&format!("{topic}-0"))).expect("there");
+    }
+    fs::create_dir(world.path("emptied-0")).expect("made");
+    // It is told for as long as it is so.
+    for _ in 0..2 {
+        let manager = world.manager(&small());
+        for topic in ["a", "emptied"] {
+            let offline = manager.offline_log(&partition(topic, 0)).expect("offline");
+            assert_eq!(offline.topic_id, Some(TOPIC_ID));
+            assert!(matches!(&*offline.error, Error::Vanished { end: Offset(2), .. }), "{}", offline.error);
+            let error = manager.create(&partition(topic, 0), TOPIC_ID, small()).expect_err("not anew");
+            assert!(matches!(error, Error::LogExists { .. }), "{error}");
+            assert!(!world.path("a-0").exists());
+        }
+        assert_eq!(manager.offline_logs().len(), 2, "it had no records");
+        assert_eq!(values(&manager.log(&partition("b", 0)).expect("there")), ["x", "y"]);
+        manager.close().expect("closed");
+        drop(manager);
+        world.crash(Crash::Kept);
+    }
+    let manager = world.manager(&small());
+    manager.create(&partition("empty", 0), TOPIC_ID, small()).expect("genuinely new");
+    manager.create(&partition("new", 0), TOPIC_ID, small()).expect("genuinely new");
+    manager.delete(&partition("a", 0)).expect("given up");
+    manager.create(&partition("a", 0), Uuid([9; 16]), small()).expect("another topic");
+    manager.sync_all().expect("synced");
+    drop(manager);
+    world.crash(Crash::Kept);
+    let manager = world.manager(&small());
+    assert_eq!(manager.log(&partition("a", 0)).expect("there").log_end_offset(), Offset(0));
 }
 
 #[test]
@@ -214,13 +317,52 @@ fn foreign_newer_and_nameless_directories_are_refused() {
     fs::create_dir(path.join("a-0")).expect("made");
     assert!(matches!(open(None).expect_err("whose?"), Error::Corrupt { .. }));
     assert!(path.join("a-0").exists() && !meta.exists(), "nothing was changed");
-
     fs::remove_dir(path.join("a-0")).expect("removed");
-    fs::write(path.join("letter"), "dear reader").expect("written");
-    let error = open(None).expect_err("somebody else's");
-    assert!(matches!(&error, Error::NotADataDirectory { found, .. } if found == "letter"), "{error}");
-    fs::remove_file(path.join("letter")).expect("removed");
     open(None).expect("what a first start left behind is taken over");
+}
+
+#[test]
+fn what_is_somebody_elses_is_told_by_exact_names_and_contents() {
+    let foreign =
+        ["letter", "lock", "meta.tmp", "meta.properties", "metal-prices.csv", "synced-to", "clean-shutdown"];
+    for name in foreign {
+        let world = World::new();
+        let path = world.path("");
+        fs::write(path.join(name), "dear reader").expect("written");
+        fs::create_dir(path.join("flights-0")).expect("made");
+        let error = DataDirectory::open(&path, OURS, None, world.environment()).expect_err("not ours");
+        assert!(matches!(&error, Error::NotADataDirectory { found, .. } if found == name), "{name}: {error}");
+        assert_eq!(fs::read_dir(&path).expect("a directory").count(), 2, "{name}: nothing was left there");
+        assert_eq!(fs::read(path.join(name)).expect("there"), b"dear reader");
+    }
+    for name in ["metadata", "metadata-of-mine", "lock"] {
+        let world = World::new();
+        fs::create_dir_all(world.path(name)).expect("made");
+        let error =
+            DataDirectory::open(&world.path(""), OURS, None, world.environment()).expect_err("not ours");
+        assert!(matches!(&error, Error::NotADataDirectory { found, .. } if found == name), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_directory_of_ours_that_has_lost_its_name_is_called_so() {
+    for is_clean in [false, true] {
+        let mut world = World::new();
+        let manager = world.manager(&small());
+        if is_clean {
+            manager.close().expect("closed");
+        }
+        drop(manager);
+        world.crash(Crash::Kept);
+        fs::create_dir(world.path("metadata")).expect("made");
+        fs::remove_file(world.path("meta")).expect("there");
+        let error = world.try_manager(&small()).expect_err("whose?");
+        assert!(
+            error.to_string().contains("meta is corrupt") && error.to_string().contains("restore"),
+            "{error}"
+        );
+        assert!(!world.path("meta").exists());
+    }
 }
 
 #[test]

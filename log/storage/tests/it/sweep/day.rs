@@ -189,6 +189,7 @@ impl Day<'_, '_> {
         self.round()?;
         assert!(!self.log("a").has_open_transaction(ProducerId(3), ProducerEpoch(0)));
         self.manager.run_retention();
+        self.manager.remove_deleted();
         self.manager.close()
     }
 }
