@@ -7,7 +7,7 @@
 //! The input's values are JSON objects with a `carrier`; they are regrouped by it, so that the work passes
 //! through a repartition topic. Prints a line an event: `live`, `commit N` with the records of all commits so
 //! far, `dropped TASK REASON`, `reopened REASON`. Ends when its standard input does. `THALWEG_FAILPOINT`,
-//! `THALWEG_COMMIT_ORDER` and `THALWEG_FLUSH_STATE` make it die or commit wrongly.
+//! `THALWEG_COMMIT_ORDER` and `THALWEG_FLUSH_STATE` make it die, stall or commit wrongly.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -25,6 +25,9 @@ use thalweg_streams::{
 struct Flight {
     carrier: String,
 }
+
+/// The time after which the group takes a killed process for dead, in ms: it need not be waited for long.
+const SESSION_TIMEOUT_MS: u32 = 6_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -45,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .to(output.clone(), Text, BigEndian);
     let mut config = StreamsConfig::new(application.clone(), state);
     config.test_hooks = TestHooks::from_environment()?;
-    config.session_timeout_ms = 6_000;
+    config.session_timeout_ms = SESSION_TIMEOUT_MS;
     config.threads = 2;
     let streams = Streams::start(builder.build()?, config, ClientConfig::with_bootstrap(bootstrap))?;
 

@@ -177,7 +177,15 @@ fn the_server_is_killed() -> anyhow::Result<()> {
         application.hear_out()?;
         application.wait_for("commit")?;
         std::thread::sleep(Duration::from_micros(random.u64(..300_000)));
+        // Sometimes one of the programs goes with the server.
+        let is_joint = random.u32(..4) == 0;
+        if is_joint {
+            application.kill()?;
+        }
         server.kill()?;
+        if is_joint {
+            application.start(None, random.bool())?;
+        }
     }
     let flights = feed.stop()?;
     println!("server: 10 kills at steps and {kills} at random in {:?}", begun.elapsed());

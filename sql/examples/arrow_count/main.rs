@@ -7,7 +7,7 @@
 //!
 //! Arguments, output and failpoints are those of the typed `carrier_count` of thalweg-streams: it prints a line an
 //! event (`live`, `commit N`, `dropped TASK REASON`, `reopened REASON`), ends when its standard input does, and
-//! `THALWEG_FAILPOINT` and `THALWEG_COMMIT_ORDER` make it die or commit wrongly.
+//! `THALWEG_FAILPOINT`, `THALWEG_COMMIT_ORDER` and `THALWEG_FLUSH_STATE` make it die, stall or commit wrongly.
 
 mod program;
 
@@ -21,7 +21,7 @@ use thalweg_streams::{Event, Streams, StreamsConfig, TestHooks};
 
 use program::Emit;
 
-/// The time after which the group takes a killed process for dead, in ms: short, for tests.
+/// The time after which the group takes a killed process for dead, in ms: it need not be waited for long.
 const SESSION_TIMEOUT_MS: u32 = 6_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
