@@ -2,7 +2,8 @@
 //!
 //! [`Compressor`] and [`Scratch`] keep the codecs' contexts, so that a thread that has one of each allocates
 //! them once. Decompression writes into a buffer that grows with what has really been decompressed and stops at
-//! a limit: no claim in the compressed bytes can make it allocate.
+//! a limit: no claim in the compressed bytes can make it allocate. The window of a zstd frame is the exception: up to
+//! 128 MiB of addresses, of which no more is used than is decompressed, until the frame's end.
 
 mod gzip;
 mod lz4;

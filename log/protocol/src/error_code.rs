@@ -197,7 +197,7 @@ codes! {
     DuplicateResource = 92, DUPLICATE_RESOURCE, Final, "the resource is named twice";
     UnacceptableCredential = 93, UNACCEPTABLE_CREDENTIAL, Final, "the credential is not acceptable";
     InconsistentVoterSet = 94, INCONSISTENT_VOTER_SET, Final, "the sets of voters differ";
-    InvalidUpdateVersion = 95, INVALID_UPDATE_VERSION, Final, "the feature cannot go to this level";
+    InvalidUpdateVersion = 95, INVALID_UPDATE_VERSION, Final, "the version that the update is based on is not the current one";
     FeatureUpdateFailed = 96, FEATURE_UPDATE_FAILED, Final, "the features could not be updated";
     PrincipalDeserializationFailure = 97, PRINCIPAL_DESERIALIZATION_FAILURE, Final, "the forwarded principal could not be read";
     SnapshotNotFound = 98, SNAPSHOT_NOT_FOUND, Final, "there is no such snapshot";
