@@ -10,12 +10,13 @@ mod leave;
 mod member;
 mod metadata;
 mod rebalance;
+mod supporters;
 mod sync;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
@@ -27,6 +28,7 @@ pub(crate) use leave::Leaver;
 pub(crate) use member::{Member, Protocol};
 pub(crate) use metadata::{GroupMetadata, StoredMember};
 use rebalance::JoinPhase;
+use supporters::Supporters;
 pub(crate) use sync::Sync;
 
 use crate::coordinator::Now;
@@ -180,6 +182,8 @@ pub(crate) struct ClassicGroup {
     protocol: Option<ByteString>,
     leader: Option<ByteString>,
     members: BTreeMap<ByteString, Member>,
+    /// The protocols of `members`.
+    supporters: Supporters,
     /// Member id by instance id.
     static_members: BTreeMap<ByteString, ByteString>,
     /// Member ids that were given out and have not joined yet, with the monotonic ms at which they lapse.
@@ -205,6 +209,7 @@ impl ClassicGroup {
             protocol: None,
             leader: None,
             members: BTreeMap::new(),
+            supporters: Supporters::default(),
             static_members: BTreeMap::new(),
             pending_members: BTreeMap::new(),
             join_phase: None,
@@ -281,23 +286,16 @@ impl ClassicGroup {
         }
     }
 
-    /// The names of the protocols that every member supports.
-    fn candidate_protocols(&self) -> BTreeSet<ByteString> {
-        let mut members = self.members.values();
-        let Some(first) = members.next() else { return BTreeSet::new() };
-        let mut candidates: BTreeSet<ByteString> = first.protocols.iter().map(|p| p.name.clone()).collect();
-        for member in members {
-            candidates.retain(|name| member.supports(name));
-        }
-        candidates
+    /// Whether every member supports the protocol.
+    fn is_candidate(&self, protocol: &Protocol) -> bool {
+        self.supporters.of(&protocol.name) == self.members.len()
     }
 
     /// The candidate that most members like best; the alphabet decides a tie.
     fn choose_protocol(&self) -> Option<ByteString> {
-        let candidates = self.candidate_protocols();
         let mut votes: BTreeMap<&ByteString, usize> = BTreeMap::new();
         for member in self.members.values() {
-            if let Some(choice) = member.protocols.iter().find(|p| candidates.contains(&p.name)) {
+            if let Some(choice) = member.protocols.iter().find(|protocol| self.is_candidate(protocol)) {
                 *votes.entry(&choice.name).or_default() += 1;
             }
         }

@@ -8,7 +8,7 @@
 //! The journal loses its end first, so that what it lost is always the newest: the beginning of a transaction, or
 //! further partitions of it, and perhaps the completion of the one before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytestring::ByteString;
@@ -36,12 +36,21 @@ impl TransactionCoordinator {
             // Whoever else coordinates, or whatever cannot be read, may know of them.
             return;
         }
+        let open = self.open_transactions();
+        let known: HashMap<_, _> = match open.is_empty() {
+            true => HashMap::new(),
+            false => shards
+                .iter()
+                .flat_map(|shard| {
+                    shard.by_producer().into_iter().map(move |(producer, id)| (producer, (shard, id)))
+                })
+                .collect(),
+        };
         let give_up_at = Instant::now() + self.completion_wait;
-        for (producer, (epoch, partitions)) in self.open_transactions() {
+        for (producer, (epoch, partitions)) in open {
             let producer = Producer { id: producer, epoch };
-            let known = shards.iter().find_map(|shard| Some((shard, shard.id_of(producer.id)?)));
-            let outcome = match known {
-                Some((shard, id)) => self.reclaim(shard, &id, producer, &partitions).await,
+            let outcome = match known.get(&producer.id) {
+                Some((shard, id)) => self.reclaim(shard, id, producer, &partitions).await,
                 None => self.abort_unknown(&shards, producer, &partitions, give_up_at).await,
             };
             if let Err(error) = outcome {

@@ -224,13 +224,14 @@ impl TransactionShard {
         self.state.lock().transactions.get(id).map(|entry| entry.opened_at)
     }
 
-    /// The transactional id that `producer` belongs to, or will belong to when a prepared transaction is complete.
-    pub(crate) fn id_of(&self, producer: ProducerId) -> Option<ByteString> {
+    /// The transactional ids by the producers that they belong to, or will belong to when a prepared transaction is
+    /// complete.
+    pub(crate) fn by_producer(&self) -> HashMap<ProducerId, ByteString> {
         let state = self.state.lock();
-        let is_its = |transaction: &Transaction| {
-            transaction.producer.id == producer || transaction.next_producer_id == producer
-        };
-        state.transactions.iter().find(|(_, entry)| is_its(&entry.transaction)).map(|(id, _)| id.clone())
+        let producers = state.transactions.iter().flat_map(|(id, Entry { transaction, .. })| {
+            [transaction.producer.id, transaction.next_producer_id].map(|producer| (producer, id.clone()))
+        });
+        producers.filter(|(producer, _)| *producer != ProducerId::NONE).collect()
     }
 
     /// The transactions that were prepared when this was loaded; each is given out once.

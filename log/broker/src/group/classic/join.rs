@@ -82,9 +82,8 @@ impl ClassicGroup {
         if self.members.is_empty() {
             return !request.protocol_type.is_empty() && !request.protocols.is_empty();
         }
-        let candidates = self.candidate_protocols();
         self.protocol_type.as_ref() == Some(&request.protocol_type)
-            && request.protocols.iter().any(|p| candidates.contains(&p.name))
+            && request.protocols.iter().any(|protocol| self.is_candidate(protocol))
     }
 
     /// A member that has an id: one that was only given out, or that of a member.
@@ -167,6 +166,8 @@ impl ClassicGroup {
             // JoinGroup v0 has no rebalance timeout: the session's stands for it.
             Err(_) => member.session_timeout_ms,
         };
+        self.supporters.remove(&member.protocols);
+        self.supporters.add(&request.protocols);
         member.protocols = request.protocols.clone();
         member.client_id = request.client_id.clone();
         member.client_host = request.client_host.clone();

@@ -39,11 +39,6 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Whether the member supports protocol `name`.
-    pub(super) fn supports(&self, name: &str) -> bool {
-        self.protocols.iter().any(|p| p.name == name)
-    }
-
     /// What the member said of itself in protocol `name`; empty if it does not support it.
     pub(crate) fn metadata(&self, name: &str) -> Bytes {
         self.protocols.iter().find(|p| p.name == name).map(|p| p.metadata.clone()).unwrap_or_default()

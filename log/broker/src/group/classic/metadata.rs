@@ -95,6 +95,7 @@ impl ClassicGroup {
                 has_synced: true,
                 session_deadline: now.monotonic_ms + session_timeout_ms,
             };
+            group.supporters.add(&member.protocols);
             group.members.insert(stored.id, member);
         }
         group.state = if group.members.is_empty() { GroupState::Empty } else { GroupState::Stable };

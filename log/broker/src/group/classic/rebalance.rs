@@ -156,6 +156,7 @@ impl ClassicGroup {
     /// Takes a member out and answers what waits of it; the caller sees to the rebalance.
     pub(super) fn drop_member(&mut self, member_id: &ByteString, actions: &mut Vec<Action>) {
         let Some(mut member) = self.members.remove(member_id) else { return };
+        self.supporters.remove(&member.protocols);
         if let Some(instance) = &member.instance_id {
             self.static_members.remove(instance);
         }
