@@ -1,7 +1,7 @@
 //! The storage engine of the log: segments, indexes, recovery, retention, compaction and rounds of syncs.
 //!
-//! Synchronous, standard library only: no tokio, and no message of the protocol is known here. The seams to
-//! the world are [`Filesystem`] and [`Clock`]. The files are Kafka's byte for byte; `docs/formats/` draws them.
+//! Synchronous: no tokio, and no message of the protocol is known here. The seams to the world are [`Filesystem`]
+//! and [`Clock`]. The files are Kafka's byte for byte; `docs/formats/` draws them.
 
 mod batch_scan;
 mod cleaner;

@@ -274,7 +274,8 @@ impl LogManager {
         }
         for (_, path) in due {
             if let Err(error) = remove_tree(&path, environment) {
-                tracing::warn!(directory = %path.display(), %error, "a deleted log is not removed");
+                tracing::warn!(directory = %path.display(), %error, "a deleted log is not removed yet");
+                self.changes.lock().deleted.push((now_ms.saturating_add(DELETE_DELAY_MS), path));
             }
         }
     }
