@@ -67,7 +67,7 @@ pub enum Error {
     /// A key, value or aggregate could not be encoded or read back.
     #[error("{0}")]
     Serde(#[from] crate::serde::SerdeError),
-    /// A state store failed.
+    /// A state store could not be read or written, for a reason that dropping it would not remove.
     #[error("the state of task {task} failed{}: {reason}", if store.is_empty() { String::new() } else { format!(" in store {store}") })]
     State {
         /// The task whose state it is.
@@ -76,6 +76,23 @@ pub enum Error {
         store: String,
         /// What the store said.
         reason: String,
+    },
+    /// What a state store keeps is not what was written to it. When the task is opened again its state is dropped, and
+    /// restored from its changelogs.
+    #[error("the state of task {task} is damaged{}: {reason}", if store.is_empty() { String::new() } else { format!(" in store {store}") })]
+    StateDamaged {
+        /// The task whose state it is.
+        task: TaskId,
+        /// The store; empty when it is not one in particular.
+        store: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A task's state cannot be opened again yet, because a reader of its last opening is not done.
+    #[error("the state of task {task} is still being read")]
+    StateHeld {
+        /// The task whose state it is.
+        task: TaskId,
     },
     /// Another instance holds the state directory.
     #[error(
@@ -235,6 +252,8 @@ impl Error {
             Self::Aborted { .. }
             | Self::UnknownOutcome { .. }
             | Self::Fenced { .. }
+            | Self::StateDamaged { .. }
+            | Self::StateHeld { .. }
             | Self::Unavailable { .. } => ErrorKind::Reopen,
             Self::Processing { source, .. } => source.kind(),
             _ => ErrorKind::Fatal,

@@ -45,8 +45,10 @@ pub enum Moment {
 pub enum Fault {
     /// The process ends at once, as under `kill -9`: nothing is flushed, closed or told to anyone.
     Abort,
-    /// The commit fails.
+    /// The commit fails for good.
     Fail,
+    /// The commit fails as when the cluster does not answer: the tasks are opened again.
+    Refuse,
     /// The thread says `stalled at FAILPOINT` on standard error and goes on half a second later, so that others
     /// can be killed meanwhile.
     Stall,
@@ -56,8 +58,8 @@ pub enum Fault {
 const STALL: Duration = Duration::from_millis(500);
 
 /// A place in the commit at which something goes wrong: `before:EndTransaction:3` is the third time that the
-/// application is about to end a transaction, and it dies there. `:fail` and `:stall` at the end ask for another
-/// [`Fault`].
+/// application is about to end a transaction, and it dies there. `:fail`, `:refuse` and `:stall` at the end ask for
+/// another [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failpoint {
     /// Before or after the step.
@@ -76,7 +78,7 @@ impl FromStr for Failpoint {
     fn from_str(text: &str) -> Result<Self, Error> {
         let wrong = |reason: &str| Error::Config {
             field: "failpoint",
-            reason: format!("{text:?} {reason}; write before|after:STEP:TIMES[:fail|:stall]"),
+            reason: format!("{text:?} {reason}; write before|after:STEP:TIMES[:fail|:refuse|:stall]"),
         };
         let mut parts = text.split(':');
         let moment = match parts.next() {
@@ -91,6 +93,7 @@ impl FromStr for Failpoint {
         let fault = match parts.next() {
             None => Fault::Abort,
             Some("fail") => Fault::Fail,
+            Some("refuse") => Fault::Refuse,
             Some("stall") => Fault::Stall,
             Some(_) => return Err(wrong("ends in something unknown")),
         };
@@ -135,6 +138,7 @@ impl TestHooks {
         match failpoint.fault {
             Fault::Abort => std::process::abort(),
             Fault::Fail => Err(Error::Failpoint { name: name() }),
+            Fault::Refuse => Err(Error::Unavailable { reason: format!("failpoint {}", name()) }),
             Fault::Stall => {
                 eprintln!("stalled at {}", name());
                 std::thread::sleep(STALL);

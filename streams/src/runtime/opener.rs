@@ -146,18 +146,16 @@ fn open_state(shared: &Shared, task: TaskId) -> Result<TaskState, Error> {
         TaskState::open(task, backend, stores)
     };
     match open() {
-        Err(Error::State { reason, .. }) if !is_about_the_disk(&reason) => {
+        Err(Error::StateDamaged { reason, .. }) => {
             drop_state(shared, task, format!("its state is damaged: {reason}"))?;
-            open()
+            open().map_err(|error| match error {
+                // Dropping a new one again would not help either.
+                Error::StateDamaged { task, store, reason } => Error::State { task, store, reason },
+                error => error,
+            })
         }
         opened => opened,
     }
-}
-
-/// Whether the database could not be opened for a reason that deleting it would not help.
-fn is_about_the_disk(reason: &str) -> bool {
-    let reason = reason.to_ascii_lowercase();
-    ["lock", "permission", "space", "too many open files"].iter().any(|cause| reason.contains(cause))
 }
 
 fn drop_state(shared: &Shared, task: TaskId, reason: String) -> Result<(), Error> {

@@ -110,7 +110,9 @@ impl StreamThread {
         let topics = self.shared.plan.source_topics();
         self.log.consumer.subscribe(topics).map_err(translate("subscribing"))?;
         while !self.shared.is_closing() {
-            match self.run_once() {
+            // Whatever a program makes of it: when its state is damaged, that is why it failed.
+            let ran = self.run_once().map_err(|error| self.damage().unwrap_or(error));
+            match ran {
                 // What is not committed is processed after the next start.
                 Err(error) if error.kind() == ErrorKind::Reopen && self.shared.is_closing() => {
                     tracing::warn!(%error, "the last work is not committed");
@@ -132,6 +134,9 @@ impl StreamThread {
         self.follow_assignment(events)?;
         self.enqueue(batches)?;
         self.take_opened()?;
+        if let Some(damage) = self.damage() {
+            return Err(damage);
+        }
         self.process()?;
         self.punctuate()?;
         self.commit_if_due()
@@ -165,6 +170,10 @@ impl StreamThread {
         timeout
     }
 
+    fn damage(&self) -> Option<Error> {
+        self.tasks.values().find_map(Task::damage)
+    }
+
     /// Opens and closes tasks as the group has decided.
     fn follow_assignment(&mut self, events: Vec<RebalanceEvent>) -> Result<(), Error> {
         for event in events {
@@ -185,10 +194,13 @@ impl StreamThread {
                     self.refuse_foreign_assignment();
                 }
             }
-            let assigned = self.log.consumer.assignment();
-            self.shared.set_assigned(self.number, assigned.len());
+            self.tell_assigned();
         }
         Ok(())
+    }
+
+    fn tell_assigned(&self) {
+        self.shared.set_assigned(self.number, self.log.consumer.assignment().len());
     }
 
     /// A static member that comes back gets what it had, though the topology may be another one now. Once is
@@ -225,11 +237,19 @@ impl StreamThread {
 
     /// Takes over the tasks that are ready, and begins to read for them.
     fn take_opened(&mut self) -> Result<(), Error> {
+        if self.opened.is_empty() {
+            return Ok(());
+        }
+        let assigned: HashSet<TopicPartition> = self.log.consumer.assignment().into_iter().collect();
         while let Ok(Opened { task: id, result }) = self.opened.try_recv() {
             if self.opening.remove(&id).is_none() {
                 continue;
             }
             let opened = result?;
+            if !self.shared.plan.sources(id).iter().flatten().all(|source| assigned.contains(source)) {
+                // The group has taken it back; if it returns it is asked for again.
+                continue;
+            }
             let task = self.shared.plan.open(id, opened.positions.clone(), opened.state, &opened.last)?;
             let sources: Vec<(usize, TopicPartition)> =
                 task.sources().map(|(input, partition)| (input, partition.clone())).collect();
@@ -435,8 +455,10 @@ impl StreamThread {
         self.close_tasks();
         self.pause_before_reopening();
         self.fence()?;
+        // Without those that are being revoked: their tasks are the next owner's.
         let partitions = self.log.consumer.assignment();
         self.request_tasks(&partitions);
+        self.tell_assigned();
         Ok(())
     }
 

@@ -106,6 +106,11 @@ impl Task {
         &self.state
     }
 
+    /// What was found to be damaged in its state: by its program, or by a reader from outside.
+    pub(crate) fn damage(&self) -> Option<Error> {
+        self.state.damage()
+    }
+
     pub(crate) fn counters(&self) -> Counters {
         self.context.counters
     }

@@ -2,6 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use crate::error::Error;
+use crate::program::TaskId;
+
 /// Byte strings in one allocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByteStrings {
@@ -131,22 +134,51 @@ impl Found {
     }
 }
 
+/// Why a backend did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BackendError {
+    /// What it keeps is not what was written to it: it must be dropped, and written anew from the changelogs.
+    Damaged(String),
+    /// It could not be read or written. What it keeps may be as good as ever, and dropping it would not help.
+    Failed(String),
+}
+
+impl BackendError {
+    /// The error of the task that `backend` belongs to; damage is noted there.
+    pub(super) fn of_task(self, task: TaskId, store: &str, backend: &dyn Backend) -> Error {
+        let store = store.to_owned();
+        match self {
+            Self::Damaged(reason) => {
+                backend.condemn(&reason);
+                Error::StateDamaged { task, store, reason }
+            }
+            Self::Failed(reason) => Error::State { task, store, reason },
+        }
+    }
+}
+
 /// A store below the overlay: RocksDB or memory.
 ///
 /// Writers take turns (the task that owns it, or its restore); readers of other threads see only whole
 /// write sets.
 pub(crate) trait Backend: Send + Sync {
     /// Looks `keys` up, and pushes one answer a key to `found`.
-    fn multi_get(&self, keys: &ByteStrings, found: &mut Found) -> Result<(), String>;
+    fn multi_get(&self, keys: &ByteStrings, found: &mut Found) -> Result<(), BackendError>;
 
     /// Applies all of `changes`, or none.
-    fn write(&self, changes: &WriteSet) -> Result<(), String>;
+    fn write(&self, changes: &WriteSet) -> Result<(), BackendError>;
 
     /// Makes what was written survive a loss of memory.
-    fn flush(&self) -> Result<(), String>;
+    fn flush(&self) -> Result<(), BackendError>;
 
     /// Visits the keys from `from` (included) to `to` (excluded) in order, until `visit` breaks.
-    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String>;
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), BackendError>;
+
+    /// Notes that what it keeps is damaged: when the task is opened next, be it after a restart, it is dropped.
+    fn condemn(&self, reason: &str);
+
+    /// Why it was condemned, if it was.
+    fn damage(&self) -> Option<&str>;
 }
 
 /// Looks at a key and its value.

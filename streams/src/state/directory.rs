@@ -4,14 +4,24 @@
 //! <state_dir>/<application_id>/lock        held while the application runs
 //! <state_dir>/<application_id>/process     the process id: 32 hexadecimal digits, made once
 //! <state_dir>/<application_id>/0_3/        the database of task 3 of sub-topology 0
+//! <state_dir>/<application_id>/0_3.dropped/  one that is being deleted
 //! ```
 
+#[cfg(feature = "rocksdb")]
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(feature = "rocksdb")]
+use std::sync::Weak;
+
+#[cfg(feature = "rocksdb")]
+use parking_lot::Mutex;
 
 use super::backend::Backend;
+#[cfg(feature = "rocksdb")]
+use super::backend::BackendError;
 use super::memory::MemoryBackend;
 #[cfg(feature = "rocksdb")]
 use super::rocksdb::{RocksBackend, RocksShared};
@@ -27,6 +37,9 @@ pub(crate) struct StateDirectory {
     kind: StateKind,
     #[cfg(feature = "rocksdb")]
     shared: RocksShared,
+    /// Guards what tells whether a task's database is open, by anyone; held for a look.
+    #[cfg(feature = "rocksdb")]
+    in_use: Mutex<BTreeMap<TaskId, Weak<()>>>,
     /// Keeps others out; released when it is closed.
     _lock: File,
 }
@@ -49,12 +62,15 @@ impl StateDirectory {
         }
         let process_path = path.join("process");
         let process_id = process_id(&process_path).map_err(failed(&process_path))?;
+        finish_deletions(&path).map_err(failed(&path))?;
         Ok(Self {
             path,
             process_id,
             kind: config.state,
             #[cfg(feature = "rocksdb")]
             shared: RocksShared::new(config.state_memory_bytes / 2),
+            #[cfg(feature = "rocksdb")]
+            in_use: Mutex::default(),
             _lock: lock,
         })
     }
@@ -78,16 +94,27 @@ impl StateDirectory {
     }
 
     /// Opens the state of a task that has stores; without any, memory will do.
+    ///
+    /// # Errors
+    /// [`Error::StateDamaged`] when it must be dropped; [`Error::StateHeld`] while somebody has it open.
     pub(crate) fn backend(&self, task: TaskId, has_stores: bool) -> Result<Arc<dyn Backend>, Error> {
         let kind = if has_stores { self.kind } else { StateKind::Memory };
         match kind {
             StateKind::Memory => Ok(Arc::new(MemoryBackend::default())),
             #[cfg(feature = "rocksdb")]
             StateKind::RocksDb => {
-                let backend = RocksBackend::open(&self.task_path(task), &self.shared);
-                match backend {
-                    Ok(backend) => Ok(Arc::new(backend)),
-                    Err(reason) => Err(Error::State { task, store: String::new(), reason }),
+                let mut in_use = self.in_use.lock();
+                if in_use.get(&task).is_some_and(|in_use| in_use.strong_count() > 0) {
+                    return Err(Error::StateHeld { task });
+                }
+                let store = String::new();
+                match RocksBackend::open(&self.task_path(task), &self.shared) {
+                    Ok(backend) => {
+                        in_use.insert(task, backend.in_use());
+                        Ok(Arc::new(backend))
+                    }
+                    Err(BackendError::Damaged(reason)) => Err(Error::StateDamaged { task, store, reason }),
+                    Err(BackendError::Failed(reason)) => Err(Error::State { task, store, reason }),
                 }
             }
         }
@@ -96,11 +123,36 @@ impl StateDirectory {
     /// Deletes the state of a task, which must be closed.
     pub(crate) fn drop_task(&self, task: TaskId) -> Result<(), Error> {
         let path = self.task_path(task);
-        match fs::remove_dir_all(&path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Error::StateFile { path, source }),
-            _ => Ok(()),
+        // Renamed first, so that a crash in between leaves no half of a database where it is looked for.
+        let doomed = self.path.join(format!("{task}{DROPPED}"));
+        let dropped = remove(&doomed).and_then(|()| match fs::rename(&path, &doomed) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            renamed => renamed.and_then(|()| remove(&doomed)),
+        });
+        dropped.map_err(|source| Error::StateFile { path, source })
+    }
+}
+
+/// What the name of a task's directory ends in while it is being deleted.
+const DROPPED: &str = ".dropped";
+
+/// Deletes a directory that may be gone already.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Deletes what an earlier process began to delete.
+fn finish_deletions(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(|name| name.ends_with(DROPPED)) {
+            remove(&entry.path())?;
         }
     }
+    Ok(())
 }
 
 fn process_id(path: &Path) -> io::Result<String> {
@@ -150,5 +202,41 @@ mod tests {
         directory.drop_task(task).expect("deleted");
         directory.drop_task(task).expect("deleted already");
         assert_eq!(directory.tasks(), []);
+    }
+
+    #[cfg(feature = "rocksdb")]
+    #[test]
+    fn a_condemned_state_is_opened_by_nobody_until_it_is_dropped() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let config = StreamsConfig::new("app", root.path());
+        let directory = StateDirectory::open(&config).expect("free");
+        let task = TaskId { subtopology: 0, partition: 3 };
+        let backend = directory.backend(task, true).expect("opened");
+        backend.condemn("a block is not what it was");
+        assert!(matches!(directory.backend(task, true), Err(Error::StateHeld { .. })));
+        drop(backend);
+        let is_refused = |directory: &StateDirectory| match directory.backend(task, true) {
+            Err(Error::StateDamaged { reason, .. }) => reason == "a block is not what it was",
+            _ => false,
+        };
+        assert!(is_refused(&directory));
+        drop(directory);
+        let directory = StateDirectory::open(&config).expect("free");
+        assert!(is_refused(&directory), "a restart changes nothing");
+        directory.drop_task(task).expect("deleted");
+        let backend = directory.backend(task, true).expect("made anew");
+        assert_eq!(backend.damage(), None);
+    }
+
+    #[test]
+    fn a_deletion_that_was_cut_short_is_finished() {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let config = StreamsConfig::new("app", root.path());
+        let left = root.path().join("app").join("0_3.dropped");
+        fs::create_dir_all(&left).expect("made");
+        fs::write(left.join("000008.sst"), "left over").expect("written");
+        let directory = StateDirectory::open(&config).expect("free");
+        assert_eq!(directory.tasks(), []);
+        assert!(!left.exists());
     }
 }

@@ -10,6 +10,8 @@
 //! Numbers are big-endian. A segment is a stretch of window starts; its number has the sign bit flipped, so
 //! that segments before 1970 sort first. All windows of a segment expire together by one range delete.
 
+use super::backend::BackendError;
+
 /// The key of the checkpoint.
 pub(super) const CHECKPOINT: &[u8] = b"\0\0checkpoint";
 
@@ -77,9 +79,11 @@ pub(super) fn stored(timestamp: i64, value: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Takes a stored value apart.
-pub(super) fn split_stored(stored: &[u8]) -> Option<(i64, &[u8])> {
-    let (timestamp, value) = stored.split_first_chunk::<8>()?;
-    Some((i64::from_be_bytes(*timestamp), value))
+pub(super) fn split_stored(stored: &[u8]) -> Result<(i64, &[u8]), BackendError> {
+    let (timestamp, value) = stored.split_first_chunk::<8>().ok_or_else(|| {
+        BackendError::Damaged(format!("a value of {} bytes has no room for a timestamp", stored.len()))
+    })?;
+    Ok((i64::from_be_bytes(*timestamp), value))
 }
 
 #[cfg(test)]

@@ -2,20 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::OnceLock;
 
 use parking_lot::RwLock;
 
-use super::backend::{Backend, ByteStrings, Change, Found, Visit, WriteSet};
+use super::backend::{Backend, BackendError, ByteStrings, Change, Found, Visit, WriteSet};
 
 /// An ordered map in memory: gone with the process, and restored from the changelog.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryBackend {
     /// Guards the map against readers of other threads; held for one batch at a time.
     map: RwLock<BTreeMap<Vec<u8>, Vec<u8>>>,
+    damage: OnceLock<String>,
 }
 
 impl Backend for MemoryBackend {
-    fn multi_get(&self, keys: &ByteStrings, found: &mut Found) -> Result<(), String> {
+    fn multi_get(&self, keys: &ByteStrings, found: &mut Found) -> Result<(), BackendError> {
         let map = self.map.read();
         for key in keys.iter() {
             found.push(map.get(key).map(Vec::as_slice));
@@ -23,7 +25,7 @@ impl Backend for MemoryBackend {
         Ok(())
     }
 
-    fn write(&self, changes: &WriteSet) -> Result<(), String> {
+    fn write(&self, changes: &WriteSet) -> Result<(), BackendError> {
         let mut map = self.map.write();
         for change in changes.iter() {
             match change {
@@ -47,11 +49,11 @@ impl Backend for MemoryBackend {
         Ok(())
     }
 
-    fn flush(&self) -> Result<(), String> {
+    fn flush(&self) -> Result<(), BackendError> {
         Ok(())
     }
 
-    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String> {
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), BackendError> {
         let map = self.map.read();
         for (key, value) in map.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to))) {
             if visit(key, value).is_break() {
@@ -59,6 +61,14 @@ impl Backend for MemoryBackend {
             }
         }
         Ok(())
+    }
+
+    fn condemn(&self, reason: &str) {
+        self.damage.get_or_init(|| reason.to_owned());
+    }
+
+    fn damage(&self) -> Option<&str> {
+        self.damage.get().map(String::as_str)
     }
 }
 

@@ -4,15 +4,21 @@
 //! and nothing else: there is one column family, a write set lies in one memtable as a whole, and memtables
 //! are flushed in order. After a crash the database is what it was at some earlier commit, and its
 //! checkpoint says at which.
+//!
+//! A database that was found to be damaged gets a file named `damaged` beside its own, with the reason in it. It is not
+//! opened again.
 
-use std::path::Path;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
 
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, DBCompressionType, Options, ReadOptions, WriteBatch, WriteBufferManager,
-    WriteOptions,
+    BlockBasedOptions, Cache, DB, DBCompressionType, ErrorKind, Options, ReadOptions, WriteBatch,
+    WriteBufferManager, WriteOptions,
 };
 
-use super::backend::{Backend, ByteStrings, Change, Found, Visit, WriteSet};
+use super::backend::{Backend, BackendError, ByteStrings, Change, Found, Visit, WriteSet};
 
 /// What all databases of a process share: one budget for the block cache and the memtables.
 pub(crate) struct RocksShared {
@@ -60,35 +66,68 @@ impl RocksShared {
 /// The one column family, which every database has.
 const FAMILY: &str = "default";
 
+/// The file that says that the database is damaged.
+const DAMAGED: &str = "damaged";
+
 /// A database.
 pub(crate) struct RocksBackend {
     db: DB,
     write: WriteOptions,
+    directory: PathBuf,
+    damage: OnceLock<String>,
+    /// Goes after the database, whose place in the order of fields is before.
+    in_use: Arc<()>,
 }
 
 impl RocksBackend {
-    /// Opens the database in `directory`, or makes one.
-    pub(crate) fn open(directory: &Path, shared: &RocksShared) -> Result<Self, String> {
+    /// Opens the database in `directory`, or makes one; not one that was condemned.
+    pub(crate) fn open(directory: &Path, shared: &RocksShared) -> Result<Self, BackendError> {
+        check_for_damage(directory)?;
         // Named, so that there is a handle to it, which batched reads want.
         let families = [(FAMILY, shared.options.clone())];
         let db = DB::open_cf_with_opts(&shared.options, directory, families);
-        let db = db.map_err(rocksdb::Error::into_string)?;
+        let db = db.map_err(failed)?;
         let mut write = WriteOptions::default();
         write.disable_wal(true);
-        Ok(Self { db, write })
+        let directory = directory.to_path_buf();
+        Ok(Self { db, write, directory, damage: OnceLock::new(), in_use: Arc::new(()) })
+    }
+
+    /// Is alive as long as the database is open.
+    pub(super) fn in_use(&self) -> Weak<()> {
+        Arc::downgrade(&self.in_use)
+    }
+}
+
+/// Tells damage from everything that says nothing about what is stored.
+fn failed(error: rocksdb::Error) -> BackendError {
+    match error.kind() {
+        ErrorKind::Corruption => BackendError::Damaged(error.into_string()),
+        _ => BackendError::Failed(error.into_string()),
+    }
+}
+
+fn check_for_damage(directory: &Path) -> Result<(), BackendError> {
+    let path = directory.join(DAMAGED);
+    match fs::read(&path) {
+        Ok(reason) => Err(BackendError::Damaged(String::from_utf8_lossy(&reason).into_owned())),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(())
+        }
+        Err(error) => Err(BackendError::Failed(format!("{}: {error}", path.display()))),
     }
 }
 
 impl Backend for RocksBackend {
-    fn multi_get(&self, keys: &ByteStrings, found: &mut Found) -> Result<(), String> {
+    fn multi_get(&self, keys: &ByteStrings, found: &mut Found) -> Result<(), BackendError> {
         let family = self.db.cf_handle(FAMILY).expect("the database was opened with it");
         for value in self.db.batched_multi_get_cf(&family, keys.iter(), false) {
-            found.push(value.map_err(rocksdb::Error::into_string)?.as_deref());
+            found.push(value.map_err(failed)?.as_deref());
         }
         Ok(())
     }
 
-    fn write(&self, changes: &WriteSet) -> Result<(), String> {
+    fn write(&self, changes: &WriteSet) -> Result<(), BackendError> {
         let mut batch =
             WriteBatch::with_capacity_bytes(changes.size_in_bytes() + changes.size_in_bytes() / 4);
         for change in changes.iter() {
@@ -98,14 +137,14 @@ impl Backend for RocksBackend {
                 Change::DeleteRange(from, to) => batch.delete_range(from, to),
             }
         }
-        self.db.write_opt(batch, &self.write).map_err(rocksdb::Error::into_string)
+        self.db.write_opt(batch, &self.write).map_err(failed)
     }
 
-    fn flush(&self) -> Result<(), String> {
-        self.db.flush().map_err(rocksdb::Error::into_string)
+    fn flush(&self) -> Result<(), BackendError> {
+        self.db.flush().map_err(failed)
     }
 
-    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), String> {
+    fn scan(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), BackendError> {
         let mut options = ReadOptions::default();
         options.set_iterate_upper_bound(to);
         let mut iterator = self.db.raw_iterator_opt(options);
@@ -116,14 +155,27 @@ impl Backend for RocksBackend {
             }
             iterator.next();
         }
-        iterator.status().map_err(rocksdb::Error::into_string)
+        iterator.status().map_err(failed)
+    }
+
+    fn condemn(&self, reason: &str) {
+        if self.damage.set(reason.to_owned()).is_err() {
+            return;
+        }
+        // It need not survive a loss of power: then the damage is met again.
+        let path = self.directory.join(DAMAGED);
+        if let Err(error) = fs::write(&path, reason) {
+            tracing::error!(path = %path.display(), %error, "damage could not be noted");
+        }
+    }
+
+    fn damage(&self) -> Option<&str> {
+        self.damage.get().map(String::as_str)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use thalweg_protocol::Offset;
     use thalweg_protocol::record::Record as RawRecord;
 

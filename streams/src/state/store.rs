@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::backend::{Backend, ByteStrings, Found, WriteSet};
+use super::backend::{Backend, BackendError, ByteStrings, Found, WriteSet};
 use super::layout::{self, KeyLayout, StorePrefix};
 use super::overlay::{DirtyOrder, Known, Overlay};
 use crate::error::Error;
@@ -198,11 +198,14 @@ impl StateStore {
             return Ok(());
         }
         missing.found.clear();
-        let read = self.backend.multi_get(&missing.places, &mut missing.found);
-        read.map_err(|reason| Error::State { task: self.task, store: self.spec.name.clone(), reason })?;
+        let failed = |error: BackendError| error.of_task(self.task, &self.spec.name, &*self.backend);
+        self.backend.multi_get(&missing.places, &mut missing.found).map_err(failed)?;
         for (at, &position) in missing.positions.iter().enumerate() {
-            let (timestamp, value) = match missing.found.get(at).and_then(layout::split_stored) {
-                Some((timestamp, value)) => (timestamp, Some(value)),
+            let (timestamp, value) = match missing.found.get(at) {
+                Some(stored) => {
+                    let (timestamp, value) = layout::split_stored(stored).map_err(failed)?;
+                    (timestamp, Some(value))
+                }
                 None => (0, None),
             };
             self.overlay.learn(self.layout.key(missing.places.get(at)), timestamp, value);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use thalweg_protocol::record::Record as RawRecord;
 
-use super::backend::{Backend, ByteStrings, Found, WriteSet};
+use super::backend::{Backend, BackendError, ByteStrings, Found, WriteSet};
 use super::checkpoint::Checkpoint;
 use super::layout::{self, StorePrefix};
 use super::store::{StateStore, StoreSpec};
@@ -37,17 +37,21 @@ impl TaskState {
         Ok(state)
     }
 
-    fn failed(&self, reason: String) -> Error {
-        Error::State { task: self.task, store: String::new(), reason }
+    fn failed(&self, error: BackendError) -> Error {
+        error.of_task(self.task, "", &*self.backend)
     }
 
     fn read_checkpoint(&self) -> Result<Checkpoint, Error> {
         let (mut keys, mut found) = (ByteStrings::default(), Found::default());
         keys.push_with(|out| out.extend_from_slice(layout::CHECKPOINT));
-        self.backend.multi_get(&keys, &mut found).map_err(|reason| self.failed(reason))?;
+        self.backend.multi_get(&keys, &mut found).map_err(|error| self.failed(error))?;
         match found.get(0) {
             None => Ok(Checkpoint::default()),
-            Some(bytes) => Checkpoint::decode(bytes).map_err(|reason| self.failed(reason)),
+            Some(bytes) => {
+                let damaged =
+                    |reason| BackendError::Damaged(format!("the checkpoint cannot be read: {reason}"));
+                Checkpoint::decode(bytes).map_err(|reason| self.failed(damaged(reason)))
+            }
         }
     }
 
@@ -55,13 +59,18 @@ impl TaskState {
         let mut known: Vec<(Vec<u8>, StorePrefix)> = Vec::new();
         let mut end = layout::STORE_NAMES.to_vec();
         end.push(0xff);
+        let mut unreadable = false;
         let scanned = self.backend.scan(layout::STORE_NAMES, &end, &mut |key, value| {
-            if let (Some(name), Ok(prefix)) = (key.get(layout::STORE_NAMES.len()..), value.try_into()) {
-                known.push((name.to_vec(), prefix));
+            match (key.get(layout::STORE_NAMES.len()..), value.try_into()) {
+                (Some(name), Ok(prefix)) => known.push((name.to_vec(), prefix)),
+                _ => unreadable = true,
             }
             ControlFlow::Continue(())
         });
-        scanned.map_err(|reason| self.failed(reason))?;
+        scanned.map_err(|error| self.failed(error))?;
+        if unreadable {
+            return Err(self.failed(BackendError::Damaged("the place of a store cannot be read".into())));
+        }
         let mut places = Vec::new();
         self.changes.clear();
         for spec in stores {
@@ -84,7 +93,7 @@ impl TaskState {
             places.push((spec.clone(), prefix));
         }
         if !self.changes.is_empty() {
-            self.backend.write(&self.changes).map_err(|reason| self.failed(reason))?;
+            self.backend.write(&self.changes).map_err(|error| self.failed(error))?;
         }
         Ok(places)
     }
@@ -92,6 +101,12 @@ impl TaskState {
     /// How far the state is.
     pub(crate) fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
+    }
+
+    /// What was found to be damaged in it since it was opened, by whoever reads it.
+    pub(crate) fn damage(&self) -> Option<Error> {
+        let reason = self.backend.damage()?.to_owned();
+        Some(Error::StateDamaged { task: self.task, store: String::new(), reason })
     }
 
     /// Makes the stores that the program works with.
@@ -105,7 +120,7 @@ impl TaskState {
     /// The committed contents of each store, for other threads to read.
     pub(crate) fn views(&self) -> impl Iterator<Item = (&str, StorePart)> {
         self.stores.iter().map(|(spec, prefix)| {
-            let part = StorePart::new(self.task, Arc::clone(&self.backend), *prefix, spec.layout());
+            let part = StorePart::new(self.task, &self.backend, *prefix, spec.layout());
             (spec.name.as_str(), part)
         })
     }
@@ -155,13 +170,60 @@ impl TaskState {
 
     /// Makes what was written survive a loss of memory. The commit does not need it: the log has it all.
     pub(crate) fn flush(&self) -> Result<(), Error> {
-        self.backend.flush().map_err(|reason| self.failed(reason))
+        self.backend.flush().map_err(|error| self.failed(error))
     }
 
     fn write_with(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
         self.changes.put(|out| out.extend_from_slice(layout::CHECKPOINT), |out| checkpoint.encode(out));
-        self.backend.write(&self.changes).map_err(|reason| self.failed(reason))?;
+        self.backend.write(&self.changes).map_err(|error| self.failed(error))?;
         self.checkpoint = checkpoint;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::state::{MemoryBackend, StoreView, StoredValues};
+
+    #[test]
+    fn what_does_not_decode_is_damage() {
+        let task = TaskId { subtopology: 0, partition: 0 };
+        let specs = [StoreSpec::key_value("counts")];
+        let place = [layout::STORE_NAMES, b"counts"].concat();
+        for (key, value) in [(layout::CHECKPOINT, &b"?"[..]), (place.as_slice(), b"123")] {
+            let backend = Arc::new(MemoryBackend::default());
+            let mut changes = WriteSet::default();
+            changes.put(|out| out.extend_from_slice(key), |out| out.extend_from_slice(value));
+            backend.write(&changes).expect("writable");
+            let opened = TaskState::open(task, Arc::clone(&backend) as Arc<dyn Backend>, &specs);
+            let error = opened.err().expect("it cannot be opened");
+            assert!(matches!(error, Error::StateDamaged { .. }), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Reopen);
+            assert!(backend.damage().is_some(), "it is noted");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_cut_off_is_damage_to_the_program_and_to_readers() {
+        let task = TaskId { subtopology: 0, partition: 0 };
+        let backend = Arc::new(MemoryBackend::default());
+        let specs = [StoreSpec::key_value("counts")];
+        let state = TaskState::open(task, Arc::clone(&backend) as Arc<dyn Backend>, &specs).expect("opened");
+        assert!(state.damage().is_none());
+        let mut changes = WriteSet::default();
+        changes.put(|out| out.extend_from_slice(b"\0\x01key"), |out| out.extend_from_slice(b"short"));
+        backend.write(&changes).expect("writable");
+        let view = StoreView::new(state.views().map(|(_, part)| part).collect());
+        for error in [view.get(b"key").map(drop), view.for_each(|_, _, _| {})] {
+            assert!(matches!(error, Err(Error::StateDamaged { .. })), "{error:?}");
+        }
+        let read = state.stores(0)[0].get(b"key", &mut StoredValues::new()).map(drop);
+        assert!(matches!(read, Err(Error::StateDamaged { .. })), "{read:?}");
+        assert!(state.damage().is_some());
+        drop(state);
+        drop(backend);
+        assert!(view.get(b"key").expect("it is gone").is_none(), "a view keeps no state open");
     }
 }

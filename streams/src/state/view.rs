@@ -1,16 +1,17 @@
 //! Reading the stores of a running application from outside: the committed view.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use super::backend::{Backend, ByteStrings, Found};
+use super::backend::{Backend, BackendError, ByteStrings, Found};
 use super::layout::{self, KeyLayout, StorePrefix};
 use crate::error::Error;
 use crate::program::TaskId;
 use crate::serde::Serde;
 
 /// A store as the last commit left it, over all tasks of this instance that hold a part of it. What is not
-/// committed does not show, so a reader never sees what a crash would take back.
+/// committed does not show, so a reader never sees what a crash would take back. The part of a task that has been
+/// closed since, because it moved or was opened again, does not show either: take a new view then.
 pub struct StoreView {
     parts: Vec<StorePart>,
 }
@@ -19,7 +20,8 @@ pub struct StoreView {
 #[derive(Clone)]
 pub(crate) struct StorePart {
     task: TaskId,
-    backend: Arc<dyn Backend>,
+    /// Does not keep it open: a task's state can only be opened again when nobody has it open.
+    backend: Weak<dyn Backend>,
     prefix: StorePrefix,
     layout: KeyLayout,
 }
@@ -27,15 +29,40 @@ pub(crate) struct StorePart {
 impl StorePart {
     pub(super) fn new(
         task: TaskId,
-        backend: Arc<dyn Backend>,
+        backend: &Arc<dyn Backend>,
         prefix: StorePrefix,
         layout: KeyLayout,
     ) -> Self {
-        Self { task, backend, prefix, layout }
+        Self { task, backend: Arc::downgrade(backend), prefix, layout }
     }
 
-    fn failed(&self, reason: String) -> Error {
-        Error::State { task: self.task, store: String::new(), reason }
+    fn get(&self, backend: &dyn Backend, key: &[u8]) -> Result<Option<OwnedValue>, BackendError> {
+        let (mut keys, mut found) = (ByteStrings::default(), Found::default());
+        keys.push_with(|out| self.layout.place(self.prefix, key, out));
+        backend.multi_get(&keys, &mut found)?;
+        let Some(stored) = found.get(0) else { return Ok(None) };
+        let (timestamp, value) = layout::split_stored(stored)?;
+        Ok(Some(OwnedValue { timestamp, value: value.to_vec() }))
+    }
+
+    fn for_each(
+        &self,
+        backend: &dyn Backend,
+        visit: &mut impl FnMut(&[u8], i64, &[u8]),
+    ) -> Result<(), BackendError> {
+        let mut read = Ok(());
+        let end = layout::end_of(self.prefix);
+        backend.scan(&self.prefix, &end, &mut |place, stored| match layout::split_stored(stored) {
+            Ok((timestamp, value)) => {
+                visit(self.layout.key(place), timestamp, value);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                read = Err(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        read
     }
 }
 
@@ -64,11 +91,10 @@ impl StoreView {
     /// When the store cannot be read.
     pub fn get(&self, key: &[u8]) -> Result<Option<OwnedValue>, Error> {
         for part in &self.parts {
-            let (mut keys, mut found) = (ByteStrings::default(), Found::default());
-            keys.push_with(|out| part.layout.place(part.prefix, key, out));
-            part.backend.multi_get(&keys, &mut found).map_err(|reason| part.failed(reason))?;
-            if let Some((timestamp, value)) = found.get(0).and_then(layout::split_stored) {
-                return Ok(Some(OwnedValue { timestamp, value: value.to_vec() }));
+            let Some(backend) = part.backend.upgrade() else { continue };
+            let found = part.get(&*backend, key);
+            if let Some(value) = found.map_err(|error| error.of_task(part.task, "", &*backend))? {
+                return Ok(Some(value));
             }
         }
         Ok(None)
@@ -104,14 +130,9 @@ impl StoreView {
     /// When the store cannot be read.
     pub fn for_each(&self, mut visit: impl FnMut(&[u8], i64, &[u8])) -> Result<(), Error> {
         for part in &self.parts {
-            let end = layout::end_of(part.prefix);
-            let scanned = part.backend.scan(&part.prefix, &end, &mut |place, stored| {
-                if let Some((timestamp, value)) = layout::split_stored(stored) {
-                    visit(part.layout.key(place), timestamp, value);
-                }
-                ControlFlow::Continue(())
-            });
-            scanned.map_err(|reason| part.failed(reason))?;
+            let Some(backend) = part.backend.upgrade() else { continue };
+            let visited = part.for_each(&*backend, &mut visit);
+            visited.map_err(|error| error.of_task(part.task, "", &*backend))?;
         }
         Ok(())
     }

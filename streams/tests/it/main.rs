@@ -2,6 +2,7 @@
 
 mod cluster;
 mod crossing;
+mod damage;
 mod dsl;
 mod exactly_once;
 mod hardship;

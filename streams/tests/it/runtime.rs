@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use thalweg_streams::{
-    BigEndian, Emit, Error, Event, Grouped, Guarantee, Json, Materialized, Streams, StreamsBuilder,
-    StreamsConfig, Text, Topology,
+    BigEndian, CommitStep, Emit, Error, ErrorKind, Event, Failpoint, Fault, Grouped, Guarantee, Json,
+    Materialized, Moment, Streams, StreamsBuilder, StreamsConfig, Text, Topology,
 };
 
 use crate::cluster::{Cluster, wait_for, wait_until};
@@ -145,6 +145,36 @@ fn tasks_move_between_instances_without_loss_or_repetition() {
     wait_until("the first instance has counted all", || counted(&first, 3000));
     first.close().expect("an orderly end");
     assert_each_counted_once(&cluster, 3000);
+}
+
+#[test]
+fn a_commit_that_fails_while_partitions_are_taken_away_gives_them_up_all_the_same() {
+    let cluster = Cluster::start(&[("in", 4), ("out", 1)]);
+    produce(&cluster, 0, 1000);
+    let mut settings = config(&cluster, "a");
+    // Nothing but the rebalance makes it commit.
+    settings.commit_interval_ms = 25_000;
+    settings.test_hooks.failpoint = Some(Failpoint {
+        moment: Moment::Before,
+        step: CommitStep::SendOffsets,
+        passing: 1,
+        fault: Fault::Refuse,
+    });
+    let first = start(&cluster, Emit::PerRecord, settings);
+    wait_until("the first instance runs all tasks", || first.store("counts").tasks().count() == 4);
+    let second = start(&cluster, Emit::PerRecord, config(&cluster, "b"));
+    let reopened = wait_for(&first, "the failure", |event| matches!(event, Event::Reopened { .. }));
+    let Event::Reopened { reason } = reopened else { unreachable!("it was waited for") };
+    assert_eq!(reason.kind(), ErrorKind::Reopen);
+    assert!(reason.to_string().contains("failpoint Before:SendOffsets:1"), "{reason}");
+    let tasks = |streams: &Streams| streams.store("counts").tasks().count();
+    wait_until("both run tasks", || {
+        tasks(&first) > 0 && tasks(&second) > 0 && tasks(&first) + tasks(&second) == 4
+    });
+    first.close().expect("it has not failed");
+    wait_until("the second instance has counted all", || counted(&second, 1000));
+    second.close().expect("an orderly end");
+    assert_each_counted_once(&cluster, 1000);
 }
 
 #[test]

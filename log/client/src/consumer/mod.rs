@@ -181,9 +181,11 @@ impl Consumer {
         }
     }
 
-    /// The partitions that are being read.
+    /// The partitions that are being read and will be until the group decides anew. Those that it takes away are not
+    /// among them, although offsets of theirs can be committed until the `poll` after the one that told so.
     pub fn assignment(&self) -> Vec<TopicPartition> {
-        self.partitions.keys().cloned().collect()
+        let kept = self.partitions.iter().filter(|(_, state)| !state.is_revoked);
+        kept.map(|(partition, _)| partition.clone()).collect()
     }
 
     /// The topics that are subscribed to.
