@@ -244,6 +244,9 @@ pub struct ConsumerConfig {
     /// Without a `poll` for this long, in ms, the member leaves the group; also the time the group waits for
     /// its members in a rebalance. Default: 300 000.
     pub max_poll_interval_ms: u64,
+    /// When a partition could not be read for this long, in ms, `poll` says why, and says it again after as long; it is
+    /// tried on all the same. Default: none, as with Kafka's clients: a broker may be away for any time.
+    pub stall_timeout_ms: Option<u64>,
     /// Rack of the consumer, for reading from the nearest replica (KIP-392). Default: none.
     pub rack: Option<String>,
 }
@@ -263,6 +266,7 @@ impl Default for ConsumerConfig {
             session_timeout_ms: 45_000,
             heartbeat_interval_ms: 3_000,
             max_poll_interval_ms: 300_000,
+            stall_timeout_ms: None,
             rack: None,
         }
     }

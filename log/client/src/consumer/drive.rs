@@ -51,11 +51,11 @@ impl Consumer {
         loop {
             self.take_events();
             self.drive_membership();
-            if let Some(error) = self.errors.pop_front() {
+            let now = Instant::now();
+            if let Some(error) = self.errors.pop_front().or_else(|| self.stalled(now)) {
                 return Err(error);
             }
             let polled = self.take_polled();
-            let now = Instant::now();
             // What is new begins with the next poll, so that the caller can seek before.
             if polled.events.is_empty() {
                 self.search(now);
@@ -65,7 +65,8 @@ impl Consumer {
             if !polled.is_empty() || now >= deadline {
                 return Ok(polled);
             }
-            let wake_at = self.next_hold(now).map_or(deadline, |hold| hold.min(deadline));
+            let wake_at =
+                self.next_hold(now).into_iter().chain(self.next_stall()).fold(deadline, Instant::min);
             tokio::select! {
                 Some(event) = self.events.next(), if !self.events.is_empty() => self.on(event),
                 () = self.wake.notified() => {
@@ -210,6 +211,34 @@ impl Consumer {
     fn next_hold(&self, now: Instant) -> Option<Instant> {
         let holds = self.partitions.values().filter_map(|state| state.not_before);
         holds.filter(|hold| *hold > now).min()
+    }
+
+    /// When the caller is next to be told that a partition cannot be read.
+    fn next_stall(&self) -> Option<Instant> {
+        let limit = self.stall_limit()?;
+        self.partitions.values().filter_map(|state| Some(state.stall.as_ref()?.due(limit))).min()
+    }
+
+    /// Why a partition could not be read for so long that the caller is to be told. Once for all partitions.
+    fn stalled(&mut self, now: Instant) -> Option<Error> {
+        let limit = self.stall_limit()?;
+        let stalls = || self.partitions.values().filter_map(|state| state.stall.as_ref());
+        let error = stalls().find(|stall| stall.due(limit) <= now)?.error.clone();
+        for stall in self.partitions.values_mut().filter_map(|state| state.stall.as_mut()) {
+            stall.told = now;
+        }
+        Some(match error {
+            gone @ Error::UnknownTopic { .. } => gone,
+            last => Error::TimedOut {
+                operation: "reading",
+                after_ms: limit.as_millis() as u64,
+                last: Some(Arc::new(last)),
+            },
+        })
+    }
+
+    fn stall_limit(&self) -> Option<Duration> {
+        self.config.stall_timeout_ms.map(Duration::from_millis)
     }
 
     fn auto_commit(&mut self) {

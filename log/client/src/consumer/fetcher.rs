@@ -95,6 +95,11 @@ impl Fetcher {
                 Some(node) => by_node.entry(node).or_default().push((partition.clone(), offset)),
                 None => {
                     self.wants_metadata = true;
+                    let error = match metadata.topic(&partition.topic) {
+                        Some(_) => Error::NoLeader { partition: partition.clone() },
+                        None => Error::UnknownTopic { topic: partition.topic.clone() },
+                    };
+                    state.failed(error, now);
                     self.hold(state, now);
                 }
             }
@@ -191,8 +196,17 @@ impl Fetcher {
         match event {
             FetchEvent::Opened { node, opened } => {
                 self.busy.remove(&node);
-                self.wants_metadata |= opened.is_err();
-                opened.err().and_then(telling).into_iter().collect()
+                let Err(error) = opened else { return Vec::new() };
+                self.wants_metadata = true;
+                let metadata = self.cluster.metadata();
+                for (partition, state) in partitions.iter_mut() {
+                    if state.fetchable(now).is_some()
+                        && self.replica(&metadata, partition, state) == Some(node)
+                    {
+                        state.failed(error.clone(), now);
+                    }
+                }
+                telling(error).into_iter().collect()
             }
             FetchEvent::Answered { node, asked, answer } => {
                 self.busy.remove(&node);
@@ -203,6 +217,7 @@ impl Fetcher {
                         for asked in asked {
                             if let Some(state) = current(partitions, &asked) {
                                 state.preferred = None;
+                                state.failed(error.clone(), now);
                                 self.hold(state, now);
                             }
                         }
@@ -283,6 +298,8 @@ impl Fetcher {
             code if code.is_retriable() || code == ErrorCode::UnknownServerError => {
                 self.wants_metadata = true;
                 state.preferred = None;
+                let subject = asked.partition.to_string();
+                state.failed(Error::Broker { api: ApiKey::Fetch, code, subject, message: None }, now);
                 self.hold(state, now);
                 return Ok(());
             }
@@ -292,6 +309,7 @@ impl Fetcher {
             }
         }
         state.failures = 0;
+        state.stall = None;
         if answer.preferred_read_replica >= 0 {
             state.preferred = Some(NodeId(answer.preferred_read_replica));
         }

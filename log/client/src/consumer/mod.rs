@@ -199,8 +199,9 @@ impl Consumer {
     /// Cancelling the future loses nothing.
     ///
     /// # Errors
-    /// By kind: `Retry` when the cluster cannot be reached (it is tried again by the next call); `Fenced`
-    /// when another member with the same instance id has taken over; `GiveUp` for damaged batches and
+    /// By kind: `Retry` when the cluster cannot be reached (it is tried again by the next call), for partitions that have
+    /// a position only as [`ConsumerConfig::stall_timeout_ms`] says; [`Error::UnknownTopic`](crate::Error::UnknownTopic)
+    /// likewise when the topic is gone; `Fenced` when another member with the same instance id has taken over; `GiveUp` for damaged batches and
     /// positions without a rule ([`Error::NoOffset`](crate::Error::NoOffset),
     /// [`Error::OffsetOutOfRange`](crate::Error::OffsetOutOfRange),
     /// [`Error::DamagedBatch`](crate::Error::DamagedBatch)): seek, and poll again.
@@ -248,6 +249,14 @@ impl Consumer {
     /// How far a partition has been read and where its end was; `None` before the first fetch of it.
     pub fn progress(&self, partition: &TopicPartition) -> Option<Progress> {
         self.partitions.get(partition)?.progress()
+    }
+
+    /// What keeps partitions from being read at present, and for how long: that of the one which waits longest. It is
+    /// tried again while `poll` is called. `None` when nothing has failed since the last success.
+    pub fn trouble(&self) -> Option<(Error, Duration)> {
+        let stalls = self.partitions.values().filter_map(|state| state.stall.as_ref());
+        let oldest = stalls.min_by_key(|stall| stall.since)?;
+        Some((oldest.error.clone(), oldest.since.elapsed()))
     }
 
     /// Stops returning records of these partitions, without giving them up. What is buffered stays buffered.

@@ -1,10 +1,13 @@
 //! Where a consumer is in a partition.
 
+use std::time::Duration;
+
 use thalweg_protocol::{LeaderEpoch, NodeId, Offset};
 use tokio::time::Instant;
 
 use super::fetched::{FetchedBatches, Progress};
 use super::offsets::OffsetSpec;
+use crate::error::Error;
 
 /// How a position is found that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +49,28 @@ pub(super) struct PartitionState {
     /// Not asked for before then, after a failure.
     pub(super) not_before: Option<Instant>,
     pub(super) failures: u32,
+    /// Why it cannot be read, since an attempt failed and until one succeeds.
+    pub(super) stall: Option<Stall>,
     /// A follower to read from (KIP-392).
     pub(super) preferred: Option<NodeId>,
+}
+
+/// Why a partition cannot be read at present.
+#[derive(Debug)]
+pub(super) struct Stall {
+    /// When the first attempt failed.
+    pub(super) since: Instant,
+    /// When the caller was told last; at first, when it began.
+    pub(super) told: Instant,
+    /// How the newest attempt failed.
+    pub(super) error: Error,
+}
+
+impl Stall {
+    /// When the caller is to be told, if it is so after `limit`.
+    pub(super) fn due(&self, limit: Duration) -> Instant {
+        self.told + limit
+    }
 }
 
 /// What the last fetch said of the log.
@@ -73,6 +96,7 @@ impl PartitionState {
             known: None,
             not_before: None,
             failures: 0,
+            stall: None,
             preferred: None,
         }
     }
@@ -86,6 +110,15 @@ impl PartitionState {
         self.buffered = None;
         self.not_before = None;
         self.failures = 0;
+        self.stall = None;
+    }
+
+    /// An attempt to read it failed, and will be made again.
+    pub(super) fn failed(&mut self, error: Error, now: Instant) {
+        match &mut self.stall {
+            Some(stall) => stall.error = error,
+            None => self.stall = Some(Stall { since: now, told: now, error }),
+        }
     }
 
     /// The offset to fetch from, if there is anything to fetch now.

@@ -16,10 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A fake with records `0`, `1`, … in each partition, two a batch, and a reader from their start.
 async fn reader(partitions: i32, count: usize) -> (Fake, Consumer) {
+    reader_with(partitions, count, ConsumerConfig::default()).await
+}
+
+async fn reader_with(partitions: i32, count: usize, config: ConsumerConfig) -> (Fake, Consumer) {
     let fake = Fake::new(partitions as usize);
     let client = Client::connect(fake.config()).await.expect("the fake answers");
-    let config = ProducerConfig { linger_ms: 60_000, ..ProducerConfig::default() };
-    let producer = client.producer(config).expect("the configuration is right");
+    let lingering = ProducerConfig { linger_ms: 60_000, ..ProducerConfig::default() };
+    let producer = client.producer(lingering).expect("the configuration is right");
     for number in 0..count {
         for partition in 0..partitions {
             let record = ProducerRecord::new(TOPIC, format!("{number}")).partition(partition);
@@ -30,7 +34,7 @@ async fn reader(partitions: i32, count: usize) -> (Fake, Consumer) {
         }
     }
     producer.flush().await.expect("all are written");
-    let config = ConsumerConfig { offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
+    let config = ConsumerConfig { offset_reset: OffsetReset::Earliest, ..config };
     let mut reader = client.consumer(config).expect("the configuration is right");
     reader.assign((0..partitions).map(|at| TopicPartition::new(TOPIC, at))).expect("it reads nothing yet");
     (fake, reader)
@@ -67,6 +71,55 @@ async fn fetches_are_tried_again_until_they_succeed() {
     );
     assert_eq!(read(&mut reader, 4).await, ["0", "1", "2", "3"]);
     assert!(fake.requests(ApiKey::Fetch).len() >= 7);
+}
+
+#[tokio::test]
+async fn a_reader_that_gets_nothing_says_why() {
+    let patient = ConsumerConfig { stall_timeout_ms: Some(60_000), ..ConsumerConfig::default() };
+    let hasty = ConsumerConfig { stall_timeout_ms: Some(100), ..ConsumerConfig::default() };
+    for (config, is_told) in [(ConsumerConfig::default(), false), (patient, false), (hasty, true)] {
+        let (fake, mut reader) = reader_with(2, 2, config).await;
+        assert_eq!(read(&mut reader, 4).await.len(), 4);
+        assert!(reader.trouble().is_none());
+        fake.script(ApiKey::Fetch, std::iter::repeat_n(Fate::Lost, 100_000));
+        let until = Instant::now() + Duration::from_millis(350);
+        let mut told = 0;
+        while Instant::now() < until {
+            match reader.poll(until - Instant::now()).await {
+                Ok(polled) => assert!(polled.is_empty()),
+                Err(error) => {
+                    told += 1;
+                    assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+                    assert!(
+                        matches!(&error, Error::TimedOut { last: Some(_), after_ms: 100, .. }),
+                        "{error}"
+                    );
+                }
+            }
+        }
+        assert!(if is_told { (1..=3).contains(&told) } else { told == 0 }, "told {told} times");
+        let (error, lasted) = reader.trouble().expect("nothing can be read");
+        assert!(matches!(error, Error::Connection { .. }) && lasted > Duration::from_millis(200), "{error}");
+        fake.end_script(ApiKey::Fetch);
+        reader.seek(&TopicPartition::new(TOPIC, 0), Offset(0)).expect("it is assigned");
+        assert_eq!(read(&mut reader, 2).await, ["0", "1"]);
+    }
+}
+
+#[tokio::test]
+async fn a_reader_is_told_that_its_topic_is_gone() {
+    let config = ConsumerConfig { stall_timeout_ms: Some(200), ..ConsumerConfig::default() };
+    let (fake, mut reader) = reader_with(1, 2, config).await;
+    assert_eq!(read(&mut reader, 2).await, ["0", "1"]);
+    fake.delete_topic();
+    fake.script(ApiKey::Fetch, std::iter::repeat_n(Fate::Refused(ErrorCode::UnknownTopicId), 100_000));
+    let error = loop {
+        match reader.poll(PATIENCE).await {
+            Ok(polled) => assert!(polled.is_empty()),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(&error, Error::UnknownTopic { topic } if topic == TOPIC), "{error}");
 }
 
 #[tokio::test]
