@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -9,13 +10,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytestring::ByteString;
+use parking_lot::Mutex;
 use thalweg_controller::{
     ClusterState, Controller, LocalConfig, LocalDriver, OsDisk, RegisterNode, Subscription,
 };
 use thalweg_protocol::{NodeId, TopicPartition, Uuid};
 use thalweg_storage::{
-    DataDirectory, DirectoryHealth, DiskFilesystem, Environment, Identity, LogConfig, LogManager,
-    ManagerConfig, SystemClock,
+    Cleaner, CleanerConfig, DataDirectory, DirectoryHealth, DiskFilesystem, Environment, Identity, LogConfig,
+    LogManager, ManagerConfig, SystemClock,
 };
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -202,7 +204,9 @@ fn check(config: &BrokerConfig) -> Result<(), Error> {
     at_least_one("offsets_topic_partitions", i64::from(config.offsets_topic_partitions))?;
     at_least_one("transaction_topic_partitions", i64::from(config.transaction_topic_partitions))?;
     at_least_one("sync_threads", config.sync_threads as i64)?;
-    at_least_one("retention_check_interval_ms", config.retention_check_interval_ms as i64)
+    at_least_one("retention_check_interval_ms", config.retention_check_interval_ms as i64)?;
+    at_least_one("cleaner_check_interval_ms", config.cleaner_check_interval_ms as i64)?;
+    at_least_one("cleaner_io_bytes_per_second", config.cleaner_io_bytes_per_second as i64)
 }
 
 fn open_directory(path: &PathBuf) -> Result<Arc<DataDirectory>, Error> {
@@ -367,14 +371,33 @@ async fn start_coordinators(
     (groups, transactions)
 }
 
-/// Starts the tasks that look after the logs: retention, and partitions that could not be opened.
+/// Starts the tasks that look after the logs: retention, compaction, and partitions that could not be opened.
 fn spawn_upkeep(core: &Arc<Core>, logs: Arc<LogManager>, stop: &watch::Receiver<bool>) {
     let retention = Duration::from_millis(core.config.retention_check_interval_ms);
-    let deleted = Arc::clone(&logs);
-    every(core, stop, retention, move || logs.run_retention());
+    let (retained, deleted) = (Arc::clone(&logs), Arc::clone(&logs));
+    every(core, stop, retention, move || retained.run_retention());
     every(core, stop, REMOVE_DELETED, move || deleted.remove_deleted());
+    spawn_cleaner(core, logs, stop);
     let partitions = Arc::clone(&core.partitions);
     every(core, stop, RETRY, move || partitions.retry_unfinished());
+}
+
+/// Starts the one cleaner that this node has.
+fn spawn_cleaner(core: &Arc<Core>, logs: Arc<LogManager>, stop: &watch::Receiver<bool>) {
+    let config = CleanerConfig {
+        memory_bytes: core.config.cleaner_memory_bytes,
+        io_bytes_per_second: core.config.cleaner_io_bytes_per_second,
+    };
+    let secret = [RandomState::new(), RandomState::new()].map(|random| u128::from(random.hash_one(0)));
+    // Held for a round by the only thread that ever wants it.
+    let cleaner = Mutex::new(Cleaner::new(&config, secret[0] << 64 | secret[1]));
+    let stops = stop.clone();
+    // A broker that has been dropped has told nobody.
+    let should_stop = move || *stops.borrow() || stops.has_changed().is_err();
+    let interval = Duration::from_millis(core.config.cleaner_check_interval_ms);
+    every(core, stop, interval, move || {
+        cleaner.lock().run(&logs, &should_stop);
+    });
 }
 
 /// Calls `work` again and again, on a thread that may block, until the broker stops.

@@ -56,6 +56,16 @@ pub struct BrokerConfig {
     /// How often retention looks at each log, in ms. Default 5 minutes, as Kafka's
     /// `log.retention.check.interval.ms`.
     pub retention_check_interval_ms: u64,
+    /// How often the cleaner looks for compacted logs that are dirty enough, in ms. Default 15 s, as Kafka's
+    /// `log.cleaner.backoff.ms`.
+    pub cleaner_check_interval_ms: u64,
+    /// The most memory in bytes that the cleaner takes for the keys of a log. Default 128 MiB, as Kafka's
+    /// `log.cleaner.dedupe.buffer.size`: 4.2 million keys at a time. It takes no more than the log needs, and
+    /// gives it back after each round.
+    pub cleaner_memory_bytes: usize,
+    /// The most bytes that the cleaner reads and writes in a second. Default 128 MiB, a fraction of what a solid-state
+    /// disk does (Kafka's `log.cleaner.io.max.bytes.per.second` is unlimited).
+    pub cleaner_io_bytes_per_second: u64,
     /// Configs of topics that do not set them themselves, by name (`retention.ms`, …). Default none: then each
     /// config has the default that Kafka gives it.
     pub topic_defaults: BTreeMap<String, String>,
@@ -107,6 +117,9 @@ impl Default for BrokerConfig {
             sync_threads: 4,
             read_threads: 4,
             retention_check_interval_ms: 300_000,
+            cleaner_check_interval_ms: 15_000,
+            cleaner_memory_bytes: 128 << 20,
+            cleaner_io_bytes_per_second: 128 << 20,
             topic_defaults: BTreeMap::new(),
             offsets_topic_partitions: 4,
             transaction_topic_partitions: 4,

@@ -65,6 +65,10 @@ pub(crate) fn log_config(config: &TopicConfig) -> LogConfig {
             controller::Durability::Relaxed => Durability::Relaxed,
         },
         file_delete_delay_ms: config.file_delete_delay_ms,
+        min_cleanable_dirty_ratio: config.min_cleanable_dirty_ratio,
+        min_compaction_lag_ms: config.min_compaction_lag_ms,
+        max_compaction_lag_ms: config.max_compaction_lag_ms,
+        delete_retention_ms: config.delete_retention_ms,
         ..LogConfig::default()
     }
 }

@@ -44,10 +44,10 @@ pub(crate) fn new_topic(config: &BrokerConfig, name: ByteString) -> NewTopic {
 }
 
 fn internal_configs() -> BTreeMap<String, String> {
-    // Segments of 100 MiB, as Kafka's: compaction leaves the active one alone, and these are read whole. A record may
-    // have 10 MiB: one holds all members of a group with their assignments.
+    // Segments of 16 MiB (Kafka's have 100): compaction leaves the active one alone, and all of it is read at every
+    // start. A record may have 10 MiB: one holds all members of a group with their assignments.
     let configs =
-        [("cleanup.policy", "compact"), ("segment.bytes", "104857600"), ("max.message.bytes", "10485760")];
+        [("cleanup.policy", "compact"), ("segment.bytes", "16777216"), ("max.message.bytes", "10485760")];
     configs.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 

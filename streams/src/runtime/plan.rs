@@ -205,7 +205,12 @@ impl Plan {
                     partitions: self.task_count(subtopology),
                     // Windows too are only compacted: retention would go by their records' own time, and
                     // history that is replayed is old from the start.
-                    configs: pairs(&[("cleanup.policy", "compact"), ("retention.ms", "-1")]),
+                    // The segment that is written to is not compacted: Kafka Streams' have 50 MiB, too.
+                    configs: pairs(&[
+                        ("cleanup.policy", "compact"),
+                        ("retention.ms", "-1"),
+                        ("segment.bytes", "52428800"),
+                    ]),
                     exact: true,
                 });
             }

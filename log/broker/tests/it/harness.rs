@@ -68,6 +68,11 @@ impl Harness {
         Self { broker, way, dir }
     }
 
+    /// A broker that was started otherwise.
+    pub fn of(way: Way, broker: Broker, dir: TempDir) -> Self {
+        Self { broker, way, dir }
+    }
+
     /// Shuts down in order.
     pub async fn stop(self) -> TempDir {
         self.broker.shutdown().await.expect("everything can be synced");

@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{Harness, Way, pass_over};
 
-fn has_kcat() -> bool {
+pub fn has_kcat() -> bool {
     Command::new("kcat").arg("-V").output().is_ok_and(|output| output.status.success())
 }
 
-fn kcat(args: &[&str], input: &[u8]) -> Vec<u8> {
+pub fn kcat(args: &[&str], input: &[u8]) -> Vec<u8> {
     let mut child = Command::new("kcat")
         .args(args)
         .stdin(Stdio::piped())

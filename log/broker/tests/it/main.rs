@@ -5,6 +5,7 @@ mod harness;
 mod raw_tcp;
 
 mod committing;
+mod compacting;
 mod disk_full;
 mod fetching;
 mod gates;

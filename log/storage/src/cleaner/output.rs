@@ -73,7 +73,7 @@ impl<'a> Output<'a> {
         let own =
             [self.indexes.offsets.len() * OffsetEntry::SIZE, self.indexes.times.len() * TimeEntry::SIZE];
         // One more entry where they meet.
-        let most_entries = config.segment_index_bytes as usize - TimeEntry::SIZE;
+        let most_entries = (config.segment_index_bytes as usize).saturating_sub(TimeEntry::SIZE);
         self.sources.len() < MOST_SOURCES
             && size + next.size <= most_bytes
             && next.end.0 - 1 - self.base_offset().0 <= i64::from(i32::MAX)

@@ -3,6 +3,7 @@
 //! With `THALWEG_TEST_KAFKA=host:port` it runs on Apache Kafka, too.
 
 mod admin;
+mod compaction;
 mod crossing;
 mod groups;
 mod lossy;
@@ -63,6 +64,7 @@ impl Ground {
             data_dir: directory.path().to_owned(),
             listen: if way == Way::Tcp { vec!["127.0.0.1:0".to_owned()] } else { Vec::new() },
             in_process_through_bytes: way == Way::InProcessThroughBytes,
+            cleaner_check_interval_ms: 50,
             ..BrokerConfig::default()
         };
         let broker = Broker::start(config).await.expect("the broker starts");
@@ -190,6 +192,7 @@ macro_rules! suite {
                 reading: a_consumer_seeks_and_pauses, a_consumer_starts_where_it_is_told,
                     offsets_are_found_by_time, a_position_that_is_gone_is_reset_or_told,
                     a_reader_knows_when_it_has_caught_up, a_waiting_poll_can_be_woken;
+                compaction: a_compacted_topic_is_read_through_its_gaps;
                 crossing: history_goes_over_into_what_arrives_from_every_offset,
                     a_reader_may_arrive_at_any_moment, a_tail_without_a_visible_record_is_passed,
                     readers_race_with_writers;
