@@ -283,8 +283,11 @@ impl<'c> Script<'c> {
     fn ended(&mut self, producer: usize) {
         self.is_open[producer] = false;
         self.next += 1;
-        let ends = self.cluster.ends("in", Isolation::ReadUncommitted);
-        assert_eq!(ends, vec![self.next; self.partitions as usize]);
+        // A transaction's end is acknowledged before its markers are written.
+        wait_until("the markers are written", || {
+            let ends = self.cluster.ends("in", Isolation::ReadUncommitted);
+            ends == vec![self.next; self.partitions as usize]
+        });
     }
 }
 
@@ -298,6 +301,9 @@ fn every_offset_of_a_history_goes_over_into_what_arrives() {
         let mut script = Script::new(&cluster, partitions);
         script.run(&HISTORY);
         assert_eq!(script.next, END);
+        wait_until("the markers are written", || {
+            cluster.ends("in", Isolation::ReadCommitted).iter().all(|&end| end == STABLE)
+        });
         cluster.set_committed("in", starts.clone());
         let mut settings = config(&cluster, "a");
         settings.guarantee = guarantee;
@@ -362,7 +368,10 @@ fn a_tail_without_a_record_is_passed_and_committed() {
         producer.begin_transaction().expect("none is open");
         write_numbers(&cluster, &producer, 3, 0..2);
         commit(&cluster, &producer);
-        assert_eq!(cluster.ends("in", Isolation::ReadCommitted), [5, 3, 0, 3]);
+        // A commit is acknowledged before its markers are written.
+        wait_until("the markers are written", || {
+            cluster.ends("in", Isolation::ReadCommitted) == [5, 3, 0, 3]
+        });
 
         for processed in [10, 0] {
             let mut settings = config(&cluster, "a");

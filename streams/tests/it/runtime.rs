@@ -154,6 +154,7 @@ fn a_commit_that_fails_while_partitions_are_taken_away_gives_them_up_all_the_sam
     let mut settings = config(&cluster, "a");
     // Nothing but the rebalance makes it commit.
     settings.commit_interval_ms = 25_000;
+    settings.transaction_timeout_ms = 60_000;
     settings.test_hooks.failpoint = Some(Failpoint {
         moment: Moment::Before,
         step: CommitStep::SendOffsets,
