@@ -11,6 +11,7 @@ demo: setup
 test: setup-tests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --quiet -- --deny warnings
+	$(CARGO) clippy --release --package thalweg-streams --no-default-features --quiet -- --deny warnings
 	$(CARGO) build --release --workspace --bins
 	THALWEG_TESTS_MUST_RUN=1 $${CARGO_TARGET_DIR:-target}/release/with_kafka $(CARGO) test --release --workspace --no-fail-fast
 

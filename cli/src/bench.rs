@@ -1,5 +1,7 @@
 //! `thalweg bench`: how fast this log takes records and gives them back.
 
+mod latency;
+
 use std::time::{Duration, Instant};
 
 use thalweg_client::{Acks, Consumer, ConsumerConfig, OffsetReset, ProducerConfig};
@@ -39,6 +41,8 @@ pub enum BenchCommand {
         #[arg(long, short = 'n', default_value_t = 1_000_000)]
         records: u64,
     },
+    /// Write records at a steady rate, and tell how long they take to a consumer
+    Latency(latency::LatencyArgs),
 }
 
 /// Measures, and prints one line.
@@ -49,6 +53,7 @@ pub async fn run(command: BenchCommand, target: &TargetArgs) -> anyhow::Result<(
             produce(&target, &topic, records, size, compression, acks.into()).await
         }
         BenchCommand::Consume { topic, records } => consume(&target, &topic, records).await,
+        BenchCommand::Latency(args) => latency::measure(&target, args).await,
     };
     result.and(target.close().await)
 }
@@ -102,9 +107,7 @@ async fn produce(
         target.client().producer(ProducerConfig { compression, acks, ..ProducerConfig::default() })?;
     let mut appender = producer.appender();
     let slot = appender.topic(topic).await?;
-    // Random, so that a codec has the work that it has with real data, but the same in every run.
-    let mut random = fastrand::Rng::with_seed(7);
-    let noise: Vec<u8> = (0..size + NOISE).map(|_| random.alphanumeric() as u8).collect();
+    let noise = noise(size + NOISE);
     let runtime = tokio::runtime::Handle::current();
     tokio::task::spawn_blocking(move || -> anyhow::Result<()> {
         let bar = progress(Some(records));
@@ -125,6 +128,12 @@ async fn produce(
     })
     .await??;
     Ok(producer.close().await?)
+}
+
+/// Random, so that a codec has the work that it has with real data, but the same in every run.
+fn noise(size: usize) -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(7);
+    (0..size).map(|_| random.alphanumeric() as u8).collect()
 }
 
 /// Values begin at one of so many places in the noise.

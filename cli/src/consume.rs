@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use thalweg_client::{Consumer, ConsumerConfig, Isolation, ListedOffset, OffsetReset, OffsetSpec};
+use thalweg_client::{Consumer, ConsumerConfig, ErrorKind, Isolation, ListedOffset, OffsetReset, OffsetSpec};
 use thalweg_protocol::{Offset, Scratch, TopicPartition};
 
-use crate::exit::{self, Exit, failure};
+use crate::exit::{Exit, failure};
 use crate::offset_range::{OffsetRange, Place};
 use crate::output::{tell, written};
 use crate::produce::now_ms;
@@ -56,7 +56,7 @@ pub async fn run(args: ConsumeArgs, target: &TargetArgs) -> anyhow::Result<()> {
     let reading = read(&args, &target, range, &format);
     let result = tokio::select! {
         result = reading => result,
-        _ = tokio::signal::ctrl_c() => Ok(()),
+        _ = crate::signals::ended() => Ok(()),
     };
     result.and(target.close().await)
 }
@@ -87,10 +87,14 @@ async fn read(
         chosen.into_iter().map(|partition| TopicPartition::new(args.topic.as_str(), partition)).collect();
     let isolation = if args.uncommitted { Isolation::ReadUncommitted } else { Isolation::ReadCommitted };
     let plan = plan(target, &partitions, range, isolation).await?;
-    let config =
-        ConsumerConfig { isolation, offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
+    let config = ConsumerConfig {
+        isolation,
+        offset_reset: OffsetReset::Earliest,
+        stall_timeout_ms: Some(STALL_MS),
+        ..ConsumerConfig::default()
+    };
     let mut consumer = target.client().consumer(config)?;
-    print(target, &mut consumer, args, plan, format).await?;
+    print(&mut consumer, args, plan, format).await?;
     consumer.close().await?;
     Ok(())
 }
@@ -137,7 +141,6 @@ async fn plan(
 }
 
 async fn print(
-    target: &Target,
     consumer: &mut Consumer,
     args: &ConsumeArgs,
     plan: Plan,
@@ -158,13 +161,22 @@ async fn print(
         // Past the end no consumer can stand.
         consumer.seek(partition, Offset(from.min(end)))?;
     }
-    let mut last_came = Instant::now();
     let mut left = args.num.unwrap_or(u64::MAX);
     let mut scratch = Scratch::new(DECOMPRESSED_BYTES);
     let mut out = Vec::with_capacity(1 << 16);
     let stdout = std::io::stdout();
     while left > 0 && !open.is_empty() {
-        let polled = consumer.poll(POLL).await?;
+        let polled = match consumer.poll(POLL).await {
+            Ok(polled) => polled,
+            // Whoever waits for ever is told, and waits on.
+            Err(error) if plan.until.is_empty() && error.kind() == ErrorKind::Retry => {
+                tell(format_args!("warning: {error}; waiting"));
+                continue;
+            }
+            Err(error) => {
+                return Err(anyhow::Error::new(error).context("stopped before the end that was asked for"));
+            }
+        };
         for fetched in &polled.batches {
             let partition = &fetched.partition;
             let until = plan.until.get(partition).copied().unwrap_or(i64::MAX);
@@ -176,19 +188,6 @@ async fn print(
                 }
                 Ok::<(), thalweg_client::Error>(())
             })?;
-        }
-        if !polled.batches.is_empty() {
-            last_came = Instant::now();
-        } else if last_came.elapsed() > QUIET {
-            // Nothing new, or nobody there any more?
-            last_came = Instant::now();
-            match target.topic(&args.topic).await {
-                Ok(_) => {}
-                Err(error) if plan.until.is_empty() && exit::of(&error) != Exit::NotFound => {
-                    tell(format_args!("warning: {error:#}; waiting"));
-                }
-                Err(error) => return Err(error.context("stopped before the end that was asked for")),
-            }
         }
         written(stdout.lock().write_all(&out).and_then(|()| stdout.lock().flush()))?;
         out.clear();
@@ -206,7 +205,7 @@ async fn print(
 }
 
 const POLL: Duration = Duration::from_millis(500);
-/// After how long without a record the log is asked whether it is still there.
-const QUIET: Duration = Duration::from_secs(5);
+/// After so many ms in which a partition could not be read it is said why.
+const STALL_MS: u64 = 5_000;
 /// The most that one batch may hold when it is decompressed.
 pub const DECOMPRESSED_BYTES: usize = 256 << 20;

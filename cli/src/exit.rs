@@ -40,6 +40,20 @@ pub fn failure(exit: Exit, message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Failure { exit, message: message.into() })
 }
 
+/// An error with its causes, each once: many say themselves what caused them.
+pub fn told(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |mut text, cause| {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&cause);
+        }
+        text
+    })
+}
+
 /// The exit code that fits an error.
 pub fn of(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
@@ -109,5 +123,24 @@ fn of_file(error: &thalweg_connectors::Error) -> Exit {
         Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Exit::NotFound,
         Error::File { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists => Exit::Taken,
         _ => Exit::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_was_told_is_not_told_again() {
+        let disk = || std::io::Error::other("disk full");
+        let cases = [
+            (anyhow::Error::new(disk()), "disk full"),
+            (anyhow::Error::new(disk()).context("cannot write"), "cannot write: disk full"),
+            (anyhow::Error::new(disk()).context("cannot write: disk full"), "cannot write: disk full"),
+            (anyhow::Error::new(disk()).context("a").context("b"), "b: a: disk full"),
+        ];
+        for (error, expected) in cases {
+            assert_eq!(told(&error), expected);
+        }
     }
 }

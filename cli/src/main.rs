@@ -8,6 +8,7 @@ mod offset_range;
 mod output;
 mod produce;
 mod serve;
+mod signals;
 mod sql;
 mod target;
 mod template;
@@ -91,7 +92,7 @@ fn main() -> ExitCode {
     };
     let exit = exit::of(&error);
     if exit != Exit::Done {
-        output::tell(format_args!("error: {error:#}"));
+        output::tell(format_args!("error: {}", exit::told(&error)));
     }
     ExitCode::from(exit as u8)
 }

@@ -11,7 +11,7 @@ use thalweg_protocol::Compression;
 use tokio::task::JoinHandle;
 
 use crate::advice::did_you_mean;
-use crate::exit::{Exit, failure};
+use crate::exit::{Exit, failure, told};
 use crate::output::{progress as show_progress, tell};
 use crate::target::{Target, TargetArgs};
 
@@ -173,7 +173,7 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
         }
         (appended, Err(error)) => {
             if let Err(also) = appended {
-                tell(format_args!("error: {also:#}"));
+                tell(format_args!("error: {}", told(&also)));
             }
             Err(anyhow::Error::new(error).context(format!(
                 "of {} that were read {acknowledged} are certainly written",
@@ -197,7 +197,7 @@ async fn until_refused(
     loop {
         let why = tokio::select! {
             appended = &mut appending => return appended?,
-            _ = tokio::signal::ctrl_c() => Err(failure(Exit::Failed, "interrupted")),
+            _ = crate::signals::ended() => Err(failure(Exit::Failed, "interrupted")),
             _ = watch.tick() => {
                 if producer.failed() == 0 {
                     continue;

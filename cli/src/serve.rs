@@ -4,14 +4,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use thalweg_broker::{Broker, BrokerConfig};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::{Exit, failure};
+use crate::signals::Signals;
 use crate::target::{DEFAULT_DATA, TargetArgs};
 
 /// What a node can be told.
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
+    /// The data directory: `thalweg-data` here if not given; made if it is not there [env: THALWEG_DATA]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A node is one; it talks to none
+    #[arg(long, value_name = "HOST:PORT", hide = true)]
+    bootstrap: Option<String>,
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "localhost:9092")]
     listen: Vec<String>,
@@ -31,7 +37,13 @@ pub struct ServeArgs {
 
 /// Serves until SIGTERM or SIGINT, then syncs everything.
 pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
-    let data = target.data.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
+    if args.bootstrap.is_some() {
+        return Err(failure(
+            Exit::Usage,
+            "serve runs a node and talks to none: --bootstrap is for the other commands. --listen HOST:PORT says where it listens",
+        ));
+    }
+    let data = args.data.or_else(|| target.data.clone()).unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
     let config = BrokerConfig {
         data_dir: data.clone(),
         node_id: args.node_id,
@@ -42,20 +54,21 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
         ..BrokerConfig::default()
     };
     // Before the broker, so that no signal is missed while it recovers.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = Signals::new()?;
     let started = std::time::Instant::now();
     let broker = Broker::start(config).await.map_err(|error| explain(error, &data))?;
     let address = broker.addresses().first().map(ToString::to_string).unwrap_or_default();
     tracing::info!(data = %data.display(), took_ms = started.elapsed().as_millis() as u64, "ready on {address}");
+    let signal = signals.next().await;
+    tracing::info!("{signal}: closing; a second signal ends at once, and the next start recovers");
     tokio::select! {
-        _ = terminate.recv() => tracing::info!("SIGTERM: closing"),
-        _ = interrupt.recv() => tracing::info!("SIGINT: closing"),
+        closed = broker.shutdown() => {
+            closed.with_context(|| format!("cannot close the log in {} in order", data.display()))?;
+        }
+        signal = signals.next() => {
+            return Err(failure(Exit::Failed, format!("{signal} again: ended before everything was closed")));
+        }
     }
-    broker
-        .shutdown()
-        .await
-        .with_context(|| format!("cannot close the log in {} in order", data.display()))?;
     tracing::info!("everything is synced");
     Ok(())
 }

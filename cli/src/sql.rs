@@ -49,7 +49,7 @@ pub async fn run(args: SqlArgs, target: &TargetArgs) -> anyhow::Result<()> {
     let result = tokio::select! {
         result = statements(&target, &text, args.format) => result,
         // Dropping a statement takes back the files it was writing.
-        _ = tokio::signal::ctrl_c() => Err(failure(Exit::Failed, "interrupted")),
+        _ = crate::signals::ended() => Err(failure(Exit::Failed, "interrupted")),
     };
     result.and(target.close().await)
 }

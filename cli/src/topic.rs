@@ -6,7 +6,7 @@ use comfy_table::{Table, presets};
 use thalweg_client::{Isolation, NewTopic, OffsetSpec, TopicMetadata};
 use thalweg_protocol::TopicPartition;
 
-use crate::exit::{Exit, failure};
+use crate::exit::{Exit, failure, told};
 use crate::output::{Format, line, tell};
 use crate::target::{Target, TargetArgs};
 
@@ -113,7 +113,7 @@ async fn create(
                 let error = anyhow::Error::new(error).context(format!("cannot create topic `{name}`"));
                 match first_error {
                     None => first_error = Some(error),
-                    Some(_) => tell(format_args!("error: {error:#}")),
+                    Some(_) => tell(format_args!("error: {}", told(&error))),
                 }
             }
         }

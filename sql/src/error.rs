@@ -140,10 +140,12 @@ impl Error {
             let (line, column) = at.split_once(", Column: ")?;
             Some((reason, Position { line: line.parse().ok()?, column: column.parse().ok()? }))
         });
-        match parsed {
-            Some((reason, at)) => Self::Syntax { reason: reason.to_owned(), at: Some(at) },
-            None => Self::Syntax { reason: text.to_owned(), at: None },
+        let (reason, at) = parsed.map_or((text, None), |(reason, at)| (reason, Some(at)));
+        let mut reason = reason.to_owned();
+        if reason.ends_with("found: -") {
+            reason.push_str("; the name of a topic with a dash in it needs double quotes: \"my-topic\"");
         }
+        Self::Syntax { reason, at }
     }
 }
 

@@ -139,13 +139,16 @@ impl Session {
         (state, context)
     }
 
-    async fn run_other(&self, statement: DataFusionStatement) -> Result<Outcome> {
+    async fn run_other(&self, mut statement: DataFusionStatement) -> Result<Outcome> {
         check_supported(&statement)?;
+        let (state, context) = self.statement_state();
         if is_about_tables(&statement) {
             // The list that DataFusion takes is of the topics that are known.
             self.schema.names().await?;
+            // Its own form lists the tables that describe tables, too.
+            let dialect = state.config().options().sql_parser.dialect;
+            statement = state.sql_to_statement(OWN_TABLES, &dialect)?;
         }
-        let (state, context) = self.statement_state();
         match self.plan(&state, statement).await? {
             LogicalPlan::Ddl(ddl) => {
                 let name = created_name(&ddl);
@@ -198,6 +201,13 @@ impl Session {
         let said = error.to_string();
         if !said.contains("not found") {
             return Ok(None);
+        }
+        for reference in references.iter().filter(|reference| own_table(reference).is_none()) {
+            // A dot in the name of a topic, where SQL reads a schema and a table.
+            let topic = reference.to_string();
+            if self.schema.has_topic(&topic).await? {
+                return Ok(Some(Error::UnknownTable { similar: Some(format!("\"{topic}\"")), name: topic }));
+            }
         }
         for name in references.iter().filter_map(own_table).filter(|name| said.contains(*name)) {
             if self.schema.is_table(name).await? {
@@ -286,10 +296,14 @@ fn check_supported(statement: &DataFusionStatement) -> Result<()> {
     }
 }
 
+/// What `SHOW TABLES` stands for.
+const OWN_TABLES: &str = "SELECT table_name, table_type FROM information_schema.tables \
+                          WHERE table_schema = 'public' ORDER BY table_name";
+
 /// Whether a statement lists the tables that there are.
 fn is_about_tables(statement: &DataFusionStatement) -> bool {
     matches!(statement, DataFusionStatement::Statement(statement)
-        if matches!(**statement, SqlStatement::ShowTables { .. }))
+        if statement.to_string() == "SHOW TABLES")
 }
 
 fn created_name(ddl: &DdlStatement) -> Option<String> {

@@ -27,7 +27,10 @@ pub enum Error {
         reason: String,
     },
     /// A topic that the topology reads or writes does not exist.
-    #[error("topic {topic} does not exist{}", similar.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
+    #[error("topic {topic} does not exist; {}", match similar {
+        Some(name) => format!("did you mean {name}? Topics that are read or written by name are not made: create it first"),
+        None => "topics that are read or written by name are not made: create it first (thalweg topic create NAME)".to_owned(),
+    })]
     UnknownTopic {
         /// The topic.
         topic: String,

@@ -69,6 +69,8 @@ pub use state::{
     OwnedValue, StateStore, StoreKind, StoreSpec, StoreView, StoredValue, StoredValues, TimeWindow,
     WINDOW_SUFFIX, Windowed, split_windowed_key, windowed_key,
 };
+/// How to reach the log; see [`Streams::start`].
+pub use thalweg_client::ClientConfig;
 /// A record as it lies in a batch: bytes, nothing decoded.
 pub use thalweg_protocol::record::{Header, Headers, Record as RawRecord};
 pub use topology::{Subtopology, Topic, Topology};

@@ -13,7 +13,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("broker", &["protocol", "storage", "controller"]),
     ("client", &["protocol"]),
     ("streams", &["client", "protocol"]),
-    ("connectors", &["client", "protocol"]),
+    ("connectors", &[]),
     ("sql", &["streams", "client", "protocol", "connectors"]),
 ];
 

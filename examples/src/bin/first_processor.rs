@@ -1,11 +1,15 @@
 //! The smallest whole processor, to copy: counts the records of a topic per key, exactly once.
 //!
-//! `cargo run --release --bin first_processor -- HOST:PORT INPUT OUTPUT` runs it on any Thalweg or Kafka.
+//! `cargo run --release --bin first_processor -- HOST:PORT INPUT OUTPUT` runs it on any Thalweg or Kafka, between topics
+//! that exist. The results are JSON numbers, which `thalweg consume` and SQL can read.
 
-use thalweg_client::ClientConfig;
-use thalweg_streams::{BigEndian, Event, Grouped, RawBytes, Streams, StreamsBuilder, StreamsConfig, Text};
+use thalweg_streams::{
+    ClientConfig, Event, Grouped, Json, RawBytes, Streams, StreamsBuilder, StreamsConfig, Text,
+};
 
 fn main() -> anyhow::Result<()> {
+    // Where the broker cannot be reached, say so while waiting for it.
+    tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::WARN).init();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [bootstrap, input, output] = &arguments[..] else {
         anyhow::bail!("say where and what: first_processor HOST:PORT INPUT OUTPUT");
@@ -17,7 +21,7 @@ fn main() -> anyhow::Result<()> {
         .group_by_key(Grouped::new("by-key", Text, RawBytes))
         .count("counts")
         .to_stream()
-        .to(output.clone(), Text, BigEndian);
+        .to(output.clone(), Text, Json);
 
     let config = StreamsConfig::new("first-processor", "first-processor-state");
     let streams = Streams::start(builder.build()?, config, ClientConfig::with_bootstrap(bootstrap))?;

@@ -8,6 +8,7 @@ use crate::ground::{Ground, check, fail};
 async fn errors_say_what_why_and_what_next() {
     let ground = Ground::new().await;
     ground.topic_of("flights", &[r#"{"carrier":"UA","delay":1}"#]).await;
+    ground.topic_of("my.topic", &["{}"]).await;
     let session = ground.session();
     let cases = [
         ("SELECT * FROM flihgts", "there is no topic or table `flihgts`; did you mean `flights`?"),
@@ -28,6 +29,8 @@ async fn errors_say_what_why_and_what_next() {
         ("EXPLAIN COPY flights TO 'x' STORED AS PARQUET", "EXPLAIN COPY is not supported"),
         ("CREATE TABLE t (a BIGINT) WITH (topic = 'flights', key = 'a')", "no option `key`"),
         ("DROP TABLE nothing", "nothing"),
+        ("SELECT * FROM my-topic", "needs double quotes"),
+        ("SELECT * FROM my.topic", "did you mean `\"my.topic\"`?"),
         ("SELECT 1 / 0", "ivide by zero"),
     ];
     for (sql, expected) in cases {

@@ -72,6 +72,7 @@ impl WriteSet {
         self.kinds.is_empty()
     }
 
+    #[cfg(feature = "rocksdb")]
     pub(crate) fn size_in_bytes(&self) -> usize {
         self.strings.bytes.len()
     }
@@ -140,6 +141,7 @@ pub(crate) enum BackendError {
     /// What it keeps is not what was written to it: it must be dropped, and written anew from the changelogs.
     Damaged(String),
     /// It could not be read or written. What it keeps may be as good as ever, and dropping it would not help.
+    #[cfg_attr(not(feature = "rocksdb"), expect(dead_code, reason = "memory does not fail"))]
     Failed(String),
 }
 

@@ -97,6 +97,7 @@ impl StateDirectory {
     ///
     /// # Errors
     /// [`Error::StateDamaged`] when it must be dropped; [`Error::StateHeld`] while somebody has it open.
+    #[cfg_attr(not(feature = "rocksdb"), expect(unused_variables, reason = "state in memory has no place"))]
     pub(crate) fn backend(&self, task: TaskId, has_stores: bool) -> Result<Arc<dyn Backend>, Error> {
         let kind = if has_stores { self.kind } else { StateKind::Memory };
         match kind {

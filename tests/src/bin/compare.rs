@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use thalweg_tests::compare::{broker, jobs, report};
+use thalweg_tests::compare::{broker, jobs, latency, report};
 
 struct Settings {
     rounds: usize,
@@ -42,11 +42,20 @@ fn main() -> ExitCode {
     }
 }
 
+/// Half of what Java's producer sends to Kafka at most, in whole thousands of records a second.
+fn half_of_kafkas_rate(rows: &[report::Row]) -> anyhow::Result<u64> {
+    let row = rows.iter().find(|row| row.what.starts_with("Java's producer on each, 100 B"));
+    let rates = row.context("records of 100 B are produced")?.rounds.iter().map(|round| round.1);
+    Ok((rates.fold(0.0, f64::max) / 2.0 / 1000.0) as u64 * 1000)
+}
+
 fn run() -> anyhow::Result<()> {
     let settings = settings(std::env::args().skip(1))?;
     broker::check_room(4.0 * settings.gigabytes + 1e-9 * 1500.0 * settings.records as f64)?;
     let brokers = broker::Brokers::start()?;
     let mut rows = broker::compare(&brokers, settings.rounds, settings.gigabytes)?;
+    let half_of_kafkas = half_of_kafkas_rate(&rows)?;
+    rows.extend(latency::compare(&brokers, settings.rounds, &[1_000, half_of_kafkas])?);
     rows.extend(jobs::compare(&brokers, settings.rounds, settings.records)?);
     let table = report::table(&rows, settings.rounds)?;
     println!("{table}");

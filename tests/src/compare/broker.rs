@@ -76,19 +76,19 @@ impl<'a> Side<'a> {
         Ok((done, cpu_seconds(self.process)? - before))
     }
 
-    fn thalweg(&self, command: &[&str]) -> anyhow::Result<String> {
+    pub(super) fn thalweg(&self, command: &[&str]) -> anyhow::Result<String> {
         let output = run(Command::new(binary("thalweg")?).args(command).args(["--bootstrap", self.address]))?;
         Ok(String::from_utf8(output.stdout)?)
     }
 
     /// A topic with the broker's defaults, or with others.
-    fn create(&self, topic: &str, configs: &[&str]) -> anyhow::Result<()> {
+    pub(super) fn create(&self, topic: &str, configs: &[&str]) -> anyhow::Result<()> {
         let mut command = vec!["topic", "create", topic, "--partitions", PARTITIONS];
         command.extend(configs.iter().flat_map(|config| ["-c", *config]));
         self.thalweg(&command).map(drop)
     }
 
-    fn delete(&self, topic: &str) -> anyhow::Result<()> {
+    pub(super) fn delete(&self, topic: &str) -> anyhow::Result<()> {
         self.thalweg(&["topic", "delete", topic, "--yes"]).map(drop)
     }
 

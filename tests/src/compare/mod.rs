@@ -5,5 +5,6 @@
 
 pub mod broker;
 pub mod jobs;
+pub mod latency;
 pub mod meter;
 pub mod report;

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::{Compression, Compressor, TopicPartition};
 use tokio::time::Instant;
 
-use super::batch::{Batch, Filling, Fit, RecordParts};
+use super::batch::{Batch, Filling, Fit, Hold, RecordParts};
 use super::delivery::Delivery;
 use super::memory::Memory;
 use crate::error::{Error, Result};
@@ -73,6 +73,14 @@ pub(super) enum Added {
     Yes { delivery: Delivery, is_first: bool },
     /// The budget has not so many bytes.
     NoRoom { needed: usize },
+}
+
+/// What [`Accumulator::close_opened`] left.
+pub(super) struct StillOpen {
+    /// When the next batch will have lingered.
+    pub(super) lingered_at: Option<Instant>,
+    /// Whether some have, and were held back.
+    pub(super) is_holding: bool,
 }
 
 impl TopicBatches {
@@ -176,35 +184,42 @@ impl Accumulator {
         }
     }
 
-    /// Hands over the batches that were opened at or before `until`; returns when the next one will have
-    /// lingered.
+    /// Hands over the batches that were opened at or before `until`, but for those that are held back.
     pub(super) fn close_opened(
         &self,
         until: Instant,
+        hold: Hold,
         memory: &Memory,
         mut hand_over: impl FnMut(Batch),
-    ) -> Option<Instant> {
+    ) -> StillOpen {
+        let mut still_open = StillOpen { lingered_at: None, is_holding: false };
         if self.open.load(Ordering::Acquire) == 0 {
-            return None;
+            return still_open;
         }
         let topics: Vec<_> = self.topics.read().values().cloned().collect();
-        let mut next: Option<Instant> = None;
         let open = topics.iter().flat_map(|topic| &topic.partitions);
         for slot in open.filter(|slot| slot.is_open.load(Ordering::Acquire)) {
             let mut guard = slot.filling.lock();
             let (filling, compressor) = &mut *guard;
             match filling.opened() {
+                Some(opened) if opened <= until && hold == Hold::BehindUnsent && filling.is_held() => {
+                    still_open.is_holding = true;
+                }
                 Some(opened) if opened <= until => {
                     if let Some(batch) = filling.close(memory, compressor, &slot.partition) {
                         hand_over(batch);
                         self.note(slot, false);
                     }
                 }
-                Some(opened) => next = Some(next.map_or(opened, |next| next.min(opened))),
+                Some(opened) => {
+                    let lingered_at = opened + self.linger;
+                    let soonest = still_open.lingered_at.map_or(lingered_at, |at| at.min(lingered_at));
+                    still_open.lingered_at = Some(soonest);
+                }
                 None => {}
             }
         }
-        next.map(|opened| opened + self.linger)
+        still_open
     }
 
     /// Whoever sees that a batch is not open must find it handed over: so this comes after that.

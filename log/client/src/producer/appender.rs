@@ -9,7 +9,7 @@ use thalweg_protocol::record::Header;
 use thalweg_protocol::{Compressor, TopicPartition};
 use tokio::time::Instant;
 
-use super::batch::{Filling, Fit, RecordParts};
+use super::batch::{Filling, Fit, Hold, RecordParts};
 use super::handle::Handle;
 use super::partitioner::Partitioner;
 use crate::error::{Error, Result};
@@ -275,8 +275,9 @@ impl Appender {
         }
     }
 
-    /// Hands over the batches that have waited for `linger_ms`. To be called now and then, once a round of
-    /// the thread's loop, so that records do not wait for their batch to fill up.
+    /// Hands over the batches that have waited for `linger_ms`, unless an earlier batch of the same partition still waits
+    /// to be sent. To be called now and then, once a round of the thread's loop, so that records do not wait for
+    /// their batch to fill up; before the thread does something else for long, [`Appender::hand_over`].
     pub fn linger(&mut self) {
         self.compare();
         let linger = self.handle.core().linger();
@@ -284,22 +285,22 @@ impl Appender {
         if self.oldest.is_none_or(|oldest| oldest + linger > now) {
             return;
         }
-        self.hand_over_opened(now - linger);
+        self.hand_over_opened(now - linger, Hold::BehindUnsent);
     }
 
     /// Hands over all batches, full or not.
     pub fn hand_over(&mut self) {
         if self.oldest.is_some() {
-            self.hand_over_opened(Instant::now());
+            self.hand_over_opened(Instant::now(), Hold::Nothing);
         }
     }
 
-    fn hand_over_opened(&mut self, until: Instant) {
+    fn hand_over_opened(&mut self, until: Instant, hold: Hold) {
         let memory = &self.handle.core().memory;
         self.oldest = None;
         for slot in self.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
             let Some(opened) = slot.filling.opened() else { continue };
-            if opened > until {
+            if opened > until || (hold == Hold::BehindUnsent && slot.filling.is_held()) {
                 self.oldest = Some(self.oldest.map_or(opened, |oldest| oldest.min(opened)));
             } else if let Some(batch) = slot.filling.close(memory, &mut self.compressor, &slot.partition) {
                 self.handle.hand_over(batch);

@@ -1,5 +1,7 @@
 //! A batch while it fills, and once it is on its way.
 
+use std::sync::Arc;
+
 use futures::FutureExt;
 use futures::future::Shared;
 use thalweg_protocol::record::{BatchBuilder, Header, RecordBatch, RecordError};
@@ -24,6 +26,8 @@ pub(super) struct Filling {
     opened: Option<Instant>,
     notify: Option<oneshot::Sender<BatchResult>>,
     notified: Option<Shared<oneshot::Receiver<BatchResult>>>,
+    /// Each batch that was closed here holds a copy until it is sent for the first time.
+    unsent: Arc<()>,
 }
 
 /// Whether a record went into a batch.
@@ -36,6 +40,14 @@ pub(super) enum Fit {
     NoRoom {
         needed: usize,
     },
+}
+
+/// Which batches are held back although they have lingered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hold {
+    Nothing,
+    /// Those [behind one that was not sent yet](Filling::is_held).
+    BehindUnsent,
 }
 
 /// A record that borrows what it carries.
@@ -64,6 +76,7 @@ impl Filling {
             opened: None,
             notify: None,
             notified: None,
+            unsent: Arc::new(()),
         }
     }
 
@@ -78,6 +91,12 @@ impl Filling {
     /// When the first record went in.
     pub(super) fn opened(&self) -> Option<Instant> {
         self.opened
+    }
+
+    /// Whether a batch that was closed before still waits to be sent. Closing another one would not bring its records
+    /// forward: it fills meanwhile, so that batches are the larger the busier the broker is.
+    pub(super) fn is_held(&self) -> bool {
+        Arc::strong_count(&self.unsent) > 1
     }
 
     /// Appends a record, if it fits into what is left of `batch_size` and of the budget.
@@ -162,6 +181,7 @@ impl Filling {
             sequence: None,
             attempts: 0,
             maybe_written: false,
+            unsent: Some(Arc::clone(&self.unsent)),
         })
     }
 }
@@ -184,4 +204,6 @@ pub(super) struct Batch {
     pub(super) attempts: u32,
     /// Whether an attempt was not answered, or answered by "maybe".
     pub(super) maybe_written: bool,
+    /// Held until it is sent for the first time.
+    pub(super) unsent: Option<Arc<()>>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::batch::Batch;
+use super::batch::{Batch, Hold};
 use super::core::Core;
 use super::sender::Message;
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ impl Handle {
     /// Hands over what fills in the accumulator.
     pub(super) fn hand_over_accumulated(&self) {
         let hand_over = |batch| self.hand_over(batch);
-        self.core.accumulator.close_opened(Instant::now(), &self.core.memory, hand_over);
+        self.core.accumulator.close_opened(Instant::now(), Hold::Nothing, &self.core.memory, hand_over);
     }
 
     /// Waits until everything that was handed over is written.

@@ -172,6 +172,7 @@ impl PartitionQueue {
             batch.records = batch.records.from_producer(&producer);
         }
         batch.attempts += 1;
+        batch.unsent = None;
         let next = Next::Send { serial: batch.serial, records: batch.records.clone() };
         self.in_flight.push_back(batch);
         next

@@ -71,6 +71,65 @@ async fn a_lost_answer_does_not_duplicate() {
     assert_eq!(sent(&fake).len(), 2);
 }
 
+/// Records that come while an earlier batch cannot be sent go into one batch, however short the linger time.
+#[tokio::test]
+async fn batches_grow_while_the_broker_is_busy() {
+    const COUNT: usize = 32;
+    for with_appender in [false, true] {
+        let fake = Fake::new(1);
+        fake.script(ApiKey::Produce, [Fate::Held]);
+        let client = Client::connect(fake.config()).await.expect("the fake answers");
+        let config = ProducerConfig { linger_ms: 0, max_in_flight: 1, ..ProducerConfig::default() };
+        let producer = client.producer(config).expect("the configuration is right");
+        let mut appender = producer.appender();
+        let topic = appender.topic(TOPIC).await.expect("it exists");
+        for number in 0..COUNT {
+            let value = number.to_string();
+            if with_appender {
+                appender.append(topic, 0, 0, None, Some(value.as_bytes()), &[]).expect("there is room");
+                appender.linger();
+            } else {
+                let record = ProducerRecord::new(TOPIC, value).partition(0);
+                drop(producer.send(record).await.expect("there is room"));
+            }
+            // The first is on its way, the second waits behind it before the others come.
+            until(|| number > 0 || !fake.requests(ApiKey::Produce).is_empty()).await;
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        fake.release();
+        appender.flush().await.expect("all are written");
+        assert_eq!(fake.values(0), numbers(COUNT));
+        let sizes: Vec<i32> = sent(&fake).iter().map(|header| header.records_count).collect();
+        assert_eq!(sizes, [1, 1, COUNT as i32 - 2], "with_appender: {with_appender}");
+    }
+}
+
+/// What is held back is sent when the batch before it has been given up.
+#[tokio::test]
+async fn a_batch_is_not_held_back_behind_one_that_was_given_up() {
+    let fake = Fake::new(1);
+    fake.script(ApiKey::Produce, [Fate::Held]);
+    let client = Client::connect(fake.config()).await.expect("the fake answers");
+    let config = ProducerConfig {
+        linger_ms: 0,
+        max_in_flight: 1,
+        delivery_timeout_ms: 200,
+        ..ProducerConfig::default()
+    };
+    let producer = client.producer(config).expect("the configuration is right");
+    let record = |value: &str| ProducerRecord::new(TOPIC, value.to_owned()).partition(0);
+    let first = producer.send(record("0")).await.expect("there is room");
+    until(|| !fake.requests(ApiKey::Produce).is_empty()).await;
+    let second = producer.send(record("1")).await.expect("there is room");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let third = producer.send(record("2")).await.expect("there is room");
+    assert!(matches!(second.await, Err(Error::TimedOut { .. })));
+    fake.release();
+    first.await.expect("it is written");
+    third.await.expect("it is written");
+    assert_eq!(fake.values(0), ["0", "2"]);
+}
+
 #[tokio::test]
 async fn order_and_count_hold_whatever_gets_lost() {
     const COUNT: usize = 200;

@@ -103,8 +103,18 @@ impl Log {
                 false => break,
             }
         }
-        if new_start == Some(self.log_end_offset()) {
-            self.roll(writer, self.log_end_offset())?;
+        if let Some(new_start) = new_start {
+            tracing::info!(
+                partition = %self.partition,
+                from = self.log_start_offset().0,
+                to = new_start.0,
+                retention_ms = config.retention_ms,
+                retention_bytes = config.retention_bytes,
+                "retention deletes records"
+            );
+            if new_start == self.log_end_offset() {
+                self.roll(writer, new_start)?;
+            }
         }
         Ok(new_start)
     }

@@ -34,6 +34,7 @@ fn batch(records: i32, handed_over: Instant) -> Batch {
         sequence: None,
         attempts: 0,
         maybe_written: false,
+        unsent: None,
     }
 }
 

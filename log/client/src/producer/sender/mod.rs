@@ -15,7 +15,7 @@ use thalweg_protocol::{NodeId, TopicPartition, Uuid};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use super::batch::Batch;
+use super::batch::{Batch, Hold};
 use super::core::Core;
 use super::flush::Flushes;
 use super::queue::{Identity, PartitionQueue};
@@ -27,6 +27,9 @@ use crate::pool::Pool;
 
 /// Far enough away to never come.
 const NEVER: Duration = Duration::from_secs(3600);
+
+/// Batches that are held back are looked at again after this long, should what was before them have been given up.
+const LONGEST_HOLD: Duration = Duration::from_millis(10);
 
 /// What the producer's handles tell the sender.
 pub(in crate::producer) enum Message {
@@ -88,6 +91,8 @@ pub(in crate::producer) struct Sender {
     is_adding: bool,
     /// When the accumulator must be looked at.
     lingered_at: Option<Instant>,
+    /// Whether batches there have lingered, and are held back until one before them has been sent.
+    is_holding: bool,
     /// When the queues were last looked at: only pauses that ended later are worth waking for.
     looked_at: Instant,
 }
@@ -119,6 +124,7 @@ impl Sender {
             added: HashSet::new(),
             is_adding: false,
             lingered_at: None,
+            is_holding: false,
             looked_at: Instant::now(),
         }
     }
@@ -225,8 +231,12 @@ impl Sender {
         }
         let Some(inbox) = self.to_self.upgrade() else { return };
         let hand_over = |batch| drop(inbox.send(Message::Batch(batch)));
-        self.lingered_at =
-            self.core.accumulator.close_opened(now - self.core.linger(), &self.core.memory, hand_over);
+        let core = &self.core;
+        let left =
+            core.accumulator.close_opened(now - core.linger(), Hold::BehindUnsent, &core.memory, hand_over);
+        self.is_holding = left.is_holding;
+        let held_until = left.is_holding.then_some(now + LONGEST_HOLD);
+        self.lingered_at = left.lingered_at.into_iter().chain(held_until).min();
         while let Ok(message) = self.inbox.try_recv() {
             self.take(message);
         }
@@ -236,7 +246,8 @@ impl Sender {
     fn close_all(&mut self) {
         let mut batches = Vec::new();
         let core = Arc::clone(&self.core);
-        core.accumulator.close_opened(Instant::now(), &core.memory, |batch| batches.push(batch));
+        core.accumulator
+            .close_opened(Instant::now(), Hold::Nothing, &core.memory, |batch| batches.push(batch));
         self.lingered_at = None;
         batches.into_iter().for_each(|batch| self.take_batch(batch));
     }

@@ -144,6 +144,9 @@ impl Sender {
         };
         let request = self.request(batches, metadata);
         self.core.note_sent();
+        if self.is_holding {
+            self.lingered_at = Some(self.looked_at);
+        }
         self.nodes.entry(id).or_default().in_flight += 1;
         let answer = node.send(request.into_request(), version, ANSWER_MARGIN);
         self.events.push(Box::pin(async move {

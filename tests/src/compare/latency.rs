@@ -1,0 +1,81 @@
+//! The time from a producer to a consumer: our clients on ours, Java's on Kafka.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::broker::Brokers;
+use super::report::Row;
+use crate::peers::kafka;
+use crate::process::run;
+
+const SIZE: &str = "100";
+
+/// How long each measurement takes.
+const SECONDS: u64 = 20;
+
+/// Sends at each of `rates` in turn, which are records a second, on both sides.
+///
+/// # Errors
+/// When a client fails.
+pub fn compare(brokers: &Brokers, rounds: usize, rates: &[u64]) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for &rate in rates {
+        let mut row =
+            ["p50", "p99", "p99.9"].map(|what| Row::new(format!("end to end at {rate}/s, {what}: ms")));
+        for number in 1..=rounds {
+            eprintln!("latency at {rate}/s: round {number} of {rounds}");
+            let topic = format!("latency-{rate}-{number}");
+            let ours = ours(brokers, &topic, rate)?;
+            let theirs = javas(brokers, &topic, rate)?;
+            for (row, round) in row.iter_mut().zip(ours.into_iter().zip(theirs)) {
+                row.rounds.push(round);
+            }
+        }
+        rows.extend(row);
+    }
+    Ok(rows)
+}
+
+fn ours(brokers: &Brokers, topic: &str, rate: u64) -> anyhow::Result<[f64; 3]> {
+    let side = brokers.thalweg();
+    side.create(topic, &[])?;
+    let (records, rate) = ((rate * SECONDS).to_string(), rate.to_string());
+    let said = side.thalweg(&["bench", "latency", topic, "-r", &rate, "-n", &records, "-s", SIZE])?;
+    side.delete(topic)?;
+    percentiles(&said)
+}
+
+fn javas(brokers: &Brokers, topic: &str, rate: u64) -> anyhow::Result<[f64; 3]> {
+    let side = brokers.kafka();
+    side.create(topic, &[])?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/Latency.java");
+    let mut command = kafka::class(source.to_str().context("the path is UTF-8")?, "1g")?;
+    command.args([side.address(), topic, &rate.to_string(), &(rate * SECONDS).to_string(), SIZE]);
+    let said = String::from_utf8(run(&mut command)?.stdout)?;
+    side.delete(topic)?;
+    percentiles(&said)
+}
+
+/// p50, p99 and p99.9 in ms, as either program prints them.
+fn percentiles(said: &str) -> anyhow::Result<[f64; 3]> {
+    let of = |name: &str| {
+        let (_before, rest) =
+            said.split_once(&format!("{name} ")).with_context(|| format!("no {name} in {said}"))?;
+        let number = rest.split(' ').next().unwrap_or_default();
+        number.parse::<f64>().with_context(|| format!("no number for {name} in {said}"))
+    };
+    Ok([of("p50")?, of("p99")?, of("p99.9")?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_read_from_what_the_programs_print() {
+        let said = "9000 records of 100 bytes at 1000/s: p50 0.512 ms, p99 1.250 ms, p99.9 3.000 ms, most 4.100 ms\n";
+        assert_eq!(percentiles(said).expect("percentiles"), [0.512, 1.25, 3.0]);
+        assert!(percentiles("p50 0.5 ms").is_err());
+    }
+}
