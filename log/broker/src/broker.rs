@@ -30,6 +30,7 @@ use crate::core::{Alive, Core, propose};
 use crate::disk_threads::DiskThreads;
 use crate::embedded::InProcess;
 use crate::error::Error;
+use crate::fetch_session::{FetchSessions, SessionLimits};
 use crate::group::GroupCoordinator;
 use crate::partitions::Partitions;
 use crate::server::{self, AllowAll, Gate, MemoryBudget, listener};
@@ -122,6 +123,11 @@ impl Broker {
             partitions,
             groups,
             transactions,
+            fetch_sessions: FetchSessions::new(SessionLimits {
+                sessions: config.fetch_sessions,
+                partitions: config.fetch_session_partitions,
+                min_idle: Duration::from_millis(config.fetch_session_min_idle_ms),
+            }),
             gate,
             budget: Arc::new(MemoryBudget::new(config.request_memory_bytes)),
             cold_reads: DiskThreads::new(config.read_threads),
@@ -375,7 +381,11 @@ async fn start_coordinators(
 fn spawn_upkeep(core: &Arc<Core>, logs: Arc<LogManager>, stop: &watch::Receiver<bool>) {
     let retention = Duration::from_millis(core.config.retention_check_interval_ms);
     let (retained, deleted) = (Arc::clone(&logs), Arc::clone(&logs));
-    every(core, stop, retention, move || retained.run_retention());
+    let partitions = Arc::clone(&core.partitions);
+    every(core, stop, retention, move || {
+        retained.run_retention();
+        partitions.changed();
+    });
     every(core, stop, REMOVE_DELETED, move || deleted.remove_deleted());
     spawn_cleaner(core, logs, stop);
     let partitions = Arc::clone(&core.partitions);

@@ -48,6 +48,14 @@ pub struct BrokerConfig {
     /// The most bytes of records in one answer to a fetch, whatever the client asks for; a first batch larger
     /// than that is still sent whole. Default 55 MiB, as Kafka's `fetch.max.bytes`.
     pub fetch_max_bytes: u32,
+    /// Fetch sessions at once; a client that gets none names its partitions in each fetch. Default 1,000, as Kafka's
+    /// `max.incremental.fetch.session.cache.slots`.
+    pub fetch_sessions: usize,
+    /// Partitions of all fetch sessions together. Default 262,144, which take about 100 MiB (Kafka has no such limit).
+    pub fetch_session_partitions: usize,
+    /// How many ms a fetch session has to be unused before it makes way for another. Default 2 minutes, as Kafka's
+    /// `min.incremental.fetch.session.eviction.ms`.
+    pub fetch_session_min_idle_ms: u64,
     /// Threads that sync files. Default 4: a round syncs its files in parallel, and more does not help one
     /// disk.
     pub sync_threads: usize,
@@ -114,6 +122,9 @@ impl Default for BrokerConfig {
             idle_connection_ms: 600_000,
             partial_request_ms: 30_000,
             fetch_max_bytes: 55 << 20,
+            fetch_sessions: 1000,
+            fetch_session_partitions: 262_144,
+            fetch_session_min_idle_ms: 120_000,
             sync_threads: 4,
             read_threads: 4,
             retention_check_interval_ms: 300_000,

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::config::BrokerConfig;
 use crate::disk_threads::DiskThreads;
+use crate::fetch_session::FetchSessions;
 use crate::group::GroupCoordinator;
 use crate::partitions::Partitions;
 use crate::server::{Gate, MemoryBudget};
@@ -30,6 +31,8 @@ pub(crate) struct Core {
     pub(crate) groups: Arc<GroupCoordinator>,
     /// The coordinator of the transactional ids whose partitions this node leads.
     pub(crate) transactions: Arc<TransactionCoordinator>,
+    /// What consumers read, and know of it already.
+    pub(crate) fetch_sessions: FetchSessions,
     /// Who may do what.
     pub(crate) gate: Arc<dyn Gate>,
     /// The memory budget of requests.

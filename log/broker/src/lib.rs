@@ -10,6 +10,7 @@ mod core;
 mod disk_threads;
 mod embedded;
 mod error;
+mod fetch_session;
 mod group;
 mod handlers;
 mod operations;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytestring::ByteString;
 use parking_lot::{Mutex, RwLock};
@@ -24,6 +25,8 @@ pub(crate) struct Partitions {
     /// Guards what is still to be done. Locked for as long as anything is opened or deleted, so that this happens in one
     /// order.
     unfinished: Mutex<Unfinished>,
+    /// Counts what may concern whoever holds on to partitions; see [`Partitions::changes`].
+    changes: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -80,8 +83,14 @@ impl Partitions {
         logs: Arc<LogManager>,
         state: &ClusterState,
     ) -> Self {
-        let partitions =
-            Self { node, defaults, logs, index: RwLock::default(), unfinished: Mutex::default() };
+        let partitions = Self {
+            node,
+            defaults,
+            logs,
+            index: RwLock::default(),
+            unfinished: Mutex::default(),
+            changes: AtomicU64::new(0),
+        };
         let mut unfinished = partitions.unfinished.lock();
         for topic in state.topics() {
             partitions.take(topic, &mut unfinished);
@@ -114,6 +123,17 @@ impl Partitions {
     /// The logs of this node.
     pub(crate) fn logs(&self) -> &Arc<LogManager> {
         &self.logs
+    }
+
+    /// Counts up whenever topics have come, changed or gone, and when logs may begin elsewhere: what has been looked up
+    /// before has to be looked up again, and nothing rings for it.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Says that logs may begin elsewhere now.
+    pub(crate) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The topic of this name.
@@ -210,6 +230,7 @@ impl Partitions {
         index.by_name.insert(topic.name.clone(), Arc::clone(&held));
         index.by_id.insert(topic.id, held);
         drop(index);
+        self.changed();
         if is_complete {
             unfinished.incomplete.remove(&topic.id);
         } else {
@@ -257,6 +278,7 @@ impl Partitions {
             index.by_name.remove(&topic.name);
         }
         drop(index);
+        self.changed();
         // Also of partitions that could not be opened.
         for index in 0..topic.partitions.len() as i32 {
             if let Some(partition) = held.as_ref().and_then(|held| held.partition(index)) {

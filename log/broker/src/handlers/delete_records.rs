@@ -1,5 +1,7 @@
 //! DeleteRecords: raises the log start offset of partitions.
 
+use std::sync::Arc;
+
 use thalweg_protocol::messages::delete_records::{
     DeleteRecordsPartitionResult, DeleteRecordsRequest, DeleteRecordsResponse, DeleteRecordsTopicResult,
 };
@@ -18,6 +20,7 @@ const NO_LOW_WATERMARK: i64 = -1;
 
 pub(crate) async fn handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse {
     let deletions = context.core.deletions.clone();
+    let partitions = Arc::clone(&context.core.partitions);
     let delete = move |topic: &str, partition, offset| {
         if topics::is_internal(topic) {
             return Err(ErrorCode::InvalidTopicException);
@@ -25,7 +28,9 @@ pub(crate) async fn handle(context: RequestContext, request: DeleteRecordsReques
         let topic = context.core.partitions.topic(topic)?;
         delete(topic.leader(partition)?, offset)
     };
-    deletions.run(move || answer(request, delete)).await
+    let response = deletions.run(move || answer(request, delete)).await;
+    partitions.changed();
+    response
 }
 
 /// The answer that refuses everything in `request`.

@@ -9,8 +9,8 @@ use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, ProducerEpoch, Pr
 use thalweg_storage::{
     AppendInfo, AppendOrigin, Durability, EpochEnd, Log, MarkerAppend, ReadBound, ReadInfo, VerificationGuard,
 };
-use tokio::sync::Notify;
 
+use super::bell::{Bell, Place};
 use super::high_watermark::{self, Own};
 use super::isr::Isr;
 use super::pending_fetch::PendingFetch;
@@ -245,13 +245,13 @@ impl Partition {
         self.log.end_offset_for_epoch(epoch)
     }
 
-    /// Rings `bell` at the next advance of what consumers may read.
-    pub(crate) fn park(&self, bell: &Arc<Notify>) {
-        self.pending_fetch.register(bell);
+    /// Rings `bell` at the next advance of what consumers may read, saying that it is for `place`.
+    pub(crate) fn park(&self, bell: &Arc<Bell>, place: Place) {
+        self.pending_fetch.register(bell, place);
     }
 
     /// Forgets `bell`.
-    pub(crate) fn unpark(&self, bell: &Arc<Notify>) {
+    pub(crate) fn unpark(&self, bell: &Arc<Bell>) {
         self.pending_fetch.deregister(bell);
     }
 

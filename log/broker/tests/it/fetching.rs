@@ -21,7 +21,7 @@ three_ways!(
     a_fetch_waits_for_no_more_than_it_may_get,
     offsets_outside_of_the_log,
     leader_epochs_are_checked,
-    unknown_topics_and_sessions,
+    unknown_topics,
     every_version_of_fetch,
 );
 
@@ -172,7 +172,7 @@ async fn leader_epochs_are_checked(harness: &Harness) {
     }
 }
 
-async fn unknown_topics_and_sessions(harness: &Harness) {
+async fn unknown_topics(harness: &Harness) {
     let client = harness.connect().await;
     let mut request = fetch_request("nowhere", &[(0, 0)]);
     request.max_wait_ms = LONG_MS;
@@ -184,16 +184,6 @@ async fn unknown_topics_and_sessions(harness: &Harness) {
     request.topics[0].topic_id = thalweg_protocol::Uuid([9; 16]);
     let response = client.call(request, 17).await;
     assert_eq!(ErrorCode::from(response.responses[0].partitions[0].error_code), ErrorCode::UnknownTopicId);
-
-    create_topic(&client, "t", 1).await;
-    let mut request = fetch_request("t", &[(0, 0)]);
-    request.session_epoch = 0;
-    let response = client.call(request, FETCH).await;
-    assert_eq!((response.error_code, response.session_id), (0, 0), "sessions are declined");
-    let mut request = fetch_request("t", &[]);
-    (request.session_id, request.session_epoch) = (7, 3);
-    let response = client.call(request, FETCH).await;
-    assert_eq!(ErrorCode::from(response.error_code), ErrorCode::FetchSessionIdNotFound);
 }
 
 async fn every_version_of_fetch(harness: &Harness) {

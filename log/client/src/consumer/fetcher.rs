@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use futures::future::BoxFuture;
-use thalweg_protocol::messages::fetch::{
-    FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData,
-};
+use thalweg_protocol::messages::fetch::{FetchPartition, FetchRequest, FetchResponse, PartitionData};
 use thalweg_protocol::messages::{Api, ApiKey};
 use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, Records, TopicPartition, Uuid};
 use tokio::time::Instant;
 
+use super::fetch_session::FetchSession;
 use super::fetched::FetchedBatches;
 use super::position::{Known, PartitionState, Position, Search};
 use super::read::visible;
@@ -39,8 +38,17 @@ pub(super) struct Asked {
 
 /// Something that the fetcher waited for.
 pub(super) enum FetchEvent {
-    Answered { node: NodeId, asked: Vec<Asked>, answer: Result<FetchResponse> },
-    Opened { node: NodeId, opened: Result<()> },
+    /// `is_full` says whether each partition has to be in the answer.
+    Answered {
+        node: NodeId,
+        asked: Vec<Asked>,
+        is_full: bool,
+        answer: Result<FetchResponse>,
+    },
+    Opened {
+        node: NodeId,
+        opened: Result<()>,
+    },
 }
 
 /// Sends fetches, one at a time to each broker.
@@ -53,6 +61,8 @@ pub(super) struct Fetcher {
     max_partition_bytes: i32,
     max_wait: Duration,
     busy: HashSet<NodeId>,
+    /// The fetch sessions, by their broker.
+    sessions: HashMap<NodeId, FetchSession>,
     pub(super) wants_metadata: bool,
 }
 
@@ -76,6 +86,7 @@ impl Fetcher {
             max_partition_bytes: config.max_partition_fetch_bytes,
             max_wait: Duration::from_millis(u64::try_from(config.fetch_max_wait_ms).unwrap_or_default()),
             busy: HashSet::new(),
+            sessions: HashMap::new(),
             wants_metadata: false,
         }
     }
@@ -141,7 +152,7 @@ impl Fetcher {
     }
 
     fn fetch(
-        &self,
+        &mut self,
         id: NodeId,
         node: &Arc<Node>,
         wanted: Vec<(TopicPartition, Offset)>,
@@ -149,40 +160,43 @@ impl Fetcher {
         metadata: &Metadata,
     ) -> BoxFuture<'static, FetchEvent> {
         let mut asked = Vec::new();
-        let mut topics: Vec<FetchTopic> = Vec::new();
+        let mut fetched = Vec::new();
         for (partition, offset) in wanted {
             let Some(state) = partitions.get_mut(&partition) else { continue };
             state.is_asked = true;
             let topic_id = metadata.topic(&partition.topic).map_or(Uuid::ZERO, |topic| topic.id);
-            let fetched = FetchPartition {
+            let data = FetchPartition {
                 partition: partition.partition,
                 current_leader_epoch: metadata.leader(&partition).map_or(-1, |(_, epoch)| epoch.0),
                 fetch_offset: offset.0,
                 partition_max_bytes: self.max_partition_bytes,
                 ..FetchPartition::default()
             };
-            // The partitions come in the order of their topics.
-            match topics.last_mut().filter(|last| last.topic == partition.topic) {
-                Some(last) => last.partitions.push(fetched),
-                None => topics.push(FetchTopic {
-                    topic: partition.topic.clone(),
-                    topic_id,
-                    partitions: vec![fetched],
-                }),
-            }
+            fetched.push((partition.clone(), topic_id, data));
             asked.push(Asked { partition, topic_id, offset, version: state.version });
         }
         let needs_names = asked.iter().any(|asked| asked.topic_id.is_zero());
         let last = if needs_names { NAMED_TOPICS } else { *FetchRequest::VERSIONS.end() };
-        let version = node.offered().pick(ApiKey::Fetch, *FetchRequest::VERSIONS.start()..=last);
-        let request = FetchRequest { topics, ..self.template.clone() };
-        let answer = version.map(|version| node.send(request.into_request(), version, self.max_wait));
+        let version = match node.offered().pick(ApiKey::Fetch, *FetchRequest::VERSIONS.start()..=last) {
+            Ok(version) => version,
+            Err(error) => {
+                let answered = FetchEvent::Answered { node: id, asked, is_full: true, answer: Err(error) };
+                return Box::pin(std::future::ready(answered));
+            }
+        };
+        let plan = self.sessions.entry(id).or_default().plan(fetched, version);
+        let is_full = plan.is_full();
+        let request = FetchRequest {
+            session_id: plan.session_id,
+            session_epoch: plan.session_epoch,
+            topics: plan.topics,
+            forgotten_topics_data: plan.forgotten,
+            ..self.template.clone()
+        };
+        let answer = node.send(request.into_request(), version, self.max_wait);
         Box::pin(async move {
-            let answer = match answer {
-                Ok(answer) => answer.await.and_then(typed::<FetchRequest>),
-                Err(error) => Err(error),
-            };
-            FetchEvent::Answered { node: id, asked, answer }
+            let answer = answer.await.and_then(typed::<FetchRequest>);
+            FetchEvent::Answered { node: id, asked, is_full, answer }
         })
     }
 
@@ -208,11 +222,17 @@ impl Fetcher {
                 }
                 telling(error).into_iter().collect()
             }
-            FetchEvent::Answered { node, asked, answer } => {
+            FetchEvent::Answered { node, asked, is_full, answer } => {
                 self.busy.remove(&node);
                 match answer.and_then(checked) {
-                    Ok(response) => self.on_response(asked, response, partitions, now),
+                    Ok(response) => self.on_response(node, asked, is_full, response, partitions, now),
                     Err(error) => {
+                        let session = self.sessions.entry(node).or_default();
+                        if session.failed(error.code()) {
+                            tracing::debug!(node = node.0, %error, "another fetch session is opened");
+                            asked.iter().for_each(|asked| drop(current(partitions, asked)));
+                            return Vec::new();
+                        }
                         self.wants_metadata = true;
                         for asked in asked {
                             if let Some(state) = current(partitions, &asked) {
@@ -230,7 +250,9 @@ impl Fetcher {
 
     fn on_response(
         &mut self,
+        node: NodeId,
         asked: Vec<Asked>,
+        is_full: bool,
         response: FetchResponse,
         partitions: &mut BTreeMap<TopicPartition, PartitionState>,
         now: Instant,
@@ -247,12 +269,23 @@ impl Fetcher {
             Some(BrokerAddress { id, host: found.host.clone(), port, rack: found.rack.clone() })
         };
         let mut errors = Vec::new();
+        let mut session = self.sessions.remove(&node).unwrap_or_default();
+        session.answered(response.session_id);
         for asked in asked {
             let answer = answers.take(asked.topic_id, &asked.partition);
+            if let Some(answer) = answer.as_ref().filter(|answer| answer.error_code == 0) {
+                // Even if the consumer is elsewhere by now: the broker does not say it again.
+                session.learn(&asked.partition, self.known(answer));
+            }
             let Some(state) = current(partitions, &asked) else { continue };
-            // A broker leaves out what has nothing to say only in a session, which this is not.
             let Some(answer) = answer else {
-                self.hold(state, now);
+                match is_full {
+                    true => self.hold(state, now),
+                    false => {
+                        state.succeeded();
+                        state.known = session.known(&asked.partition).or(state.known);
+                    }
+                }
                 continue;
             };
             let leader = NodeId(answer.current_leader.leader_id);
@@ -265,6 +298,7 @@ impl Fetcher {
                 errors.push(error);
             }
         }
+        self.sessions.insert(node, session);
         errors
     }
 
@@ -308,8 +342,7 @@ impl Fetcher {
                 return Err(Error::Broker { api: ApiKey::Fetch, code, subject, message: None });
             }
         }
-        state.failures = 0;
-        state.stall = None;
+        state.succeeded();
         if answer.preferred_read_replica >= 0 {
             state.preferred = Some(NodeId(answer.preferred_read_replica));
         }

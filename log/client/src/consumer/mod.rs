@@ -3,6 +3,7 @@
 mod assignor;
 mod committer;
 mod drive;
+mod fetch_session;
 mod fetched;
 mod fetcher;
 mod group_offsets;

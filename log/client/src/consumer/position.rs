@@ -121,6 +121,12 @@ impl PartitionState {
         }
     }
 
+    /// An attempt to read it succeeded, whether or not there was anything.
+    pub(super) fn succeeded(&mut self) {
+        self.failures = 0;
+        self.stall = None;
+    }
+
     /// The offset to fetch from, if there is anything to fetch now.
     pub(super) fn fetchable(&self, now: Instant) -> Option<Offset> {
         let is_idle = !self.is_paused && !self.is_revoked && !self.is_asked && self.buffered.is_none();

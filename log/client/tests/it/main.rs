@@ -2,6 +2,7 @@
 
 mod admin_faults;
 mod fake;
+mod fetch_sessions;
 mod group_faults;
 mod reading_faults;
 mod suite;
