@@ -163,7 +163,11 @@ pub(crate) fn rejection_code(rejection: &Rejection) -> ErrorCode {
         Rejection::InvalidConfig { .. } => ErrorCode::InvalidConfig,
         Rejection::NodeIdTaken { .. } => ErrorCode::DuplicateBrokerRegistration,
         Rejection::UnknownNode { .. } => ErrorCode::BrokerIdNotRegistered,
-        Rejection::NodeHoldsReplicas { .. } => ErrorCode::InvalidRequest,
+        Rejection::NodeHoldsReplicas { .. }
+        | Rejection::InvalidQuotaEntity { .. }
+        | Rejection::InvalidQuota { .. } => ErrorCode::InvalidRequest,
+        Rejection::TooManyQuotaEntities => ErrorCode::PolicyViolation,
+        Rejection::InvalidFeatureUpdate { .. } => ErrorCode::InvalidUpdateVersion,
         Rejection::StaleNodeEpoch { .. } => ErrorCode::StaleBrokerEpoch,
         Rejection::LeaderEpochDiffers { epoch, current } if epoch > current => ErrorCode::NotController,
         Rejection::LeaderEpochDiffers { .. } => ErrorCode::FencedLeaderEpoch,

@@ -14,8 +14,10 @@ use thalweg_protocol::{LeaderEpoch, NodeId, ProducerId, Uuid};
 use crate::ids::{NodeEpoch, PartitionEpoch};
 use crate::json;
 use crate::node::Node;
+use crate::quota::{QuotaEntity, QuotaValue};
 use crate::rejection::Rejection;
 use crate::topic::{Partition, Topic};
+use crate::topic_config::{ConfigDefinition, TopicConfig};
 
 /// Creates topics; each one is decided by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -283,8 +285,81 @@ pub struct ProducerIdBlock {
     pub len: u32,
 }
 
+/// Changes the quotas of clients; each entity is decided by itself and changes wholly or not at all (KIP-546).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AlterClientQuotas {
+    /// The entities. One that occurs twice is refused both times.
+    pub entries: Vec<QuotaChange>,
+    /// Answers what would happen and changes nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub validate_only: bool,
+}
+
+/// The changes to the quotas of one entity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaChange {
+    /// Whom they are for.
+    pub entity: QuotaEntity,
+    /// What to do; a quota that occurs twice is refused.
+    pub ops: Vec<QuotaOp>,
+}
+
+/// One change to one quota.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuotaOp {
+    /// The quota's name.
+    pub key: String,
+    /// How much it is from now on; `None` takes it away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<QuotaValue>,
+}
+
+/// Changes the levels of features, of all or of none (KIP-584, KIP-1022).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateFeatures {
+    /// The features; one that occurs twice is refused.
+    pub updates: Vec<FeatureUpdate>,
+    /// Answers what would happen and changes nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub validate_only: bool,
+}
+
+/// The change to the level of one feature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureUpdate {
+    /// The feature's name.
+    pub feature: String,
+    /// The level that it gets.
+    pub level: i16,
+    /// Which way the level may go.
+    pub upgrade: FeatureUpgrade,
+}
+
+/// Which way the level of a feature may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeatureUpgrade {
+    /// Up.
+    Upgrade,
+    /// Down, if nothing is lost by it.
+    SafeDowngrade,
+    /// Down, whatever is lost by it.
+    UnsafeDowngrade,
+}
+
 /// One answer for each element of the request, in its order.
 pub type Results<T> = Vec<Result<T, Rejection>>;
+
+/// The first version of the format in which all these configs mean something.
+fn newest<'a>(configs: impl Iterator<Item = &'a String>) -> u32 {
+    let since = configs.filter_map(|key| TopicConfig::definition(key)).map(ConfigDefinition::since);
+    since.max().map_or(1, u32::from)
+}
 
 fn is_false(flag: &bool) -> bool {
     !flag
@@ -357,6 +432,10 @@ commands! {
     ElectLeaders -> Results<Arc<Partition>>;
     /// See [`AllocateProducerIds`].
     AllocateProducerIds -> Result<ProducerIdBlock, Rejection>;
+    /// See [`AlterClientQuotas`].
+    AlterClientQuotas -> Results<()>;
+    /// See [`UpdateFeatures`].
+    UpdateFeatures -> Results<i16>;
 }
 
 impl Command {
@@ -367,7 +446,23 @@ impl Command {
             Self::CreateTopics(command) => command.validate_only,
             Self::CreatePartitions(command) => command.validate_only,
             Self::AlterTopicConfigs(command) => command.validate_only,
+            Self::AlterClientQuotas(command) => command.validate_only,
+            Self::UpdateFeatures(command) => command.validate_only,
             _ => false,
+        }
+    }
+
+    /// The first version of the metadata log's format that has this command.
+    pub(crate) fn format_version(&self) -> u32 {
+        match self {
+            Self::AlterClientQuotas(_) | Self::UpdateFeatures(_) => 2,
+            Self::CreateTopics(command) => {
+                newest(command.topics.iter().flat_map(|topic| topic.configs.keys()))
+            }
+            Self::AlterTopicConfigs(command) => {
+                newest(command.topics.iter().flat_map(|topic| &topic.ops).map(|op| &op.key))
+            }
+            _ => 1,
         }
     }
 

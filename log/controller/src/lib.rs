@@ -14,6 +14,7 @@ mod controller;
 mod driver;
 mod election;
 mod error;
+mod feature;
 mod ids;
 mod isr_change;
 mod json;
@@ -21,6 +22,7 @@ pub mod limits;
 mod local;
 mod node;
 mod placement;
+mod quota;
 mod rejection;
 mod shared_map;
 mod snapshot;
@@ -32,25 +34,28 @@ mod topic_name;
 
 pub use apply::apply;
 pub use command::{
-    AllocateProducerIds, AlterTopicConfigs, ChangeIsr, Command, ConfigChange, ConfigOp, CreatePartitions,
-    CreateTopics, DeleteTopics, ElectLeaders, ElectionKind, FenceNode, IsrChange, ManualPartition,
-    MorePartitions, NewTopic, PartitionRef, ProducerIdBlock, Proposal, RegisterNode, Response, Results,
-    TopicConfigChange, TopicRef, UnregisterNode,
+    AllocateProducerIds, AlterClientQuotas, AlterTopicConfigs, ChangeIsr, Command, ConfigChange, ConfigOp,
+    CreatePartitions, CreateTopics, DeleteTopics, ElectLeaders, ElectionKind, FeatureUpdate, FeatureUpgrade,
+    FenceNode, IsrChange, ManualPartition, MorePartitions, NewTopic, PartitionRef, ProducerIdBlock, Proposal,
+    QuotaChange, QuotaOp, RegisterNode, Response, Results, TopicConfigChange, TopicRef, UnregisterNode,
+    UpdateFeatures,
 };
 pub use config::LocalConfig;
 pub use controller::Controller;
 pub use driver::{Done, Driver, ProposeError};
 pub use error::Error;
+pub use feature::{FEATURES, FeatureDefinition};
 pub use ids::{NodeEpoch, PartitionEpoch};
 pub use local::{Disk, DiskFile, LocalDriver, OsDisk};
 pub use node::Node;
+pub use quota::{EntityName, QuotaDefinition, QuotaEntity, QuotaValue, Quotas};
 pub use rejection::{AssignmentFault, IsrFault, Rejection, TopicNameFault};
 pub use snapshot::SnapshotError;
 pub use state::{ClusterState, METADATA_VERSION, TopicChange};
 pub use state_machine::{Entry, StateMachine, Subscription};
 pub use topic::{Partition, Topic};
 pub use topic_config::{
-    CleanupPolicy, ConfigDefinition, ConfigError, ConfigKind, Durability, TimestampType, TopicCompression,
-    TopicConfig,
+    CleanupPolicy, ConfigDefinition, ConfigError, ConfigKind, Durability, ReplicaList, TimestampType,
+    TopicCompression, TopicConfig,
 };
 pub use topic_name::check as check_topic_name;

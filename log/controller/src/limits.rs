@@ -14,6 +14,9 @@ pub const MAX_TOPIC_NAME: usize = 249;
 /// Bytes in the value of one config.
 pub const MAX_CONFIG_VALUE: usize = 8_192;
 
+/// Users, client ids and addresses that have quotas: each costs some 100 bytes in every node's memory and every snapshot.
+pub const MAX_QUOTA_ENTITIES: usize = 10_000;
+
 /// Producer ids in a block, as in Kafka.
 pub const PRODUCER_IDS_PER_BLOCK: u32 = 1_000;
 

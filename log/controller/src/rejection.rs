@@ -228,6 +228,33 @@ pub enum Rejection {
     /// ELIGIBLE_LEADERS_NOT_AVAILABLE.
     #[error("no replica of the partition is live")]
     NoLiveReplica,
+    /// INVALID_REQUEST.
+    #[error("the quota entity is not valid: {reason}")]
+    InvalidQuotaEntity {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// INVALID_REQUEST.
+    #[error("the quota '{key}' is not valid: {reason}")]
+    InvalidQuota {
+        /// Its name.
+        key: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// POLICY_VIOLATION.
+    #[error("there may be quotas for {} entities at most", limits::MAX_QUOTA_ENTITIES)]
+    TooManyQuotaEntities,
+    /// INVALID_UPDATE_VERSION.
+    #[error("the feature '{feature}' cannot be given the level {level}: {reason}")]
+    InvalidFeatureUpdate {
+        /// Its name.
+        feature: String,
+        /// As it was asked for.
+        level: i16,
+        /// Why not.
+        reason: &'static str,
+    },
     /// UNKNOWN_SERVER_ERROR: the metadata holds as many as the number's type can.
     #[error("there are no {what} left")]
     Exhausted {

@@ -10,10 +10,11 @@ use thalweg_protocol::{LeaderEpoch, NodeId, Offset, ProducerId, Uuid};
 use crate::ids::PartitionEpoch;
 use crate::json;
 use crate::node::Node;
+use crate::quota::{QuotaEntity, Quotas};
 use crate::state::{ClusterState, METADATA_VERSION};
 use crate::topic::{Partition, Topic};
 
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"THALSNAP";
 const HEADER: usize = 24;
@@ -53,6 +54,18 @@ struct Document<'a> {
     next_producer_id: ProducerId,
     nodes: Vec<std::borrow::Cow<'a, Node>>,
     topics: Vec<TopicDocument>,
+    /// From version 2, as what follows.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    features: BTreeMap<String, i16>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    quotas: Vec<QuotaDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuotaDocument {
+    entity: QuotaEntity,
+    quotas: Quotas,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -89,6 +102,8 @@ pub(crate) fn encode(state: &ClusterState) -> Vec<u8> {
         next_producer_id: state.next_producer_id,
         nodes: state.nodes().map(|node| std::borrow::Cow::Borrowed(&**node)).collect(),
         topics: state.topics().map(|topic| topic_document(topic)).collect(),
+        features: BTreeMap::clone(&state.features),
+        quotas: state.quotas.iter().map(quota_document).collect(),
     };
     let mut bytes = vec![0; HEADER];
     serde_json::to_writer(&mut bytes, &document)
@@ -135,6 +150,10 @@ fn checksum(bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&bytes[..20]), &bytes[HEADER..])
 }
 
+fn quota_document((entity, quotas): (&QuotaEntity, &Quotas)) -> QuotaDocument {
+    QuotaDocument { entity: entity.clone(), quotas: quotas.clone() }
+}
+
 fn topic_document(topic: &Topic) -> TopicDocument {
     let partition = |partition: &Arc<Partition>| PartitionDocument {
         replicas: partition.replicas.clone(),
@@ -158,6 +177,9 @@ fn state(document: Document<'_>) -> Result<ClusterState, String> {
     state.next_producer_id = document.next_producer_id;
     let nodes = document.nodes.into_iter().map(|node| (node.id, Arc::new(node.into_owned())));
     state.nodes = Arc::new(nodes.collect());
+    state.features = Arc::new(document.features);
+    let quotas = document.quotas.into_iter().map(|document| (document.entity, document.quotas));
+    state.quotas = Arc::new(quotas.collect());
     for topic in document.topics {
         if state.topic(&topic.name).is_some() || state.topic_by_id(topic.id).is_some() {
             return Err(format!("the topic '{}' is in it twice", topic.name));

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use thalweg_protocol::{NodeId, Offset, ProducerId, Uuid};
 
+use crate::feature::FeatureDefinition;
 use crate::node::Node;
+use crate::quota::{QuotaEntity, Quotas};
 use crate::shared_map::SharedMap;
 use crate::snapshot::{self, SnapshotError};
 use crate::topic::{Partition, Topic};
 
 /// The version of the rules by which this binary applies commands.
-pub const METADATA_VERSION: u16 = 1;
+///
+/// Version 2 knows the topic configs of [`TopicConfig::definitions`](crate::TopicConfig::definitions) that are since 2.
+pub const METADATA_VERSION: u16 = 2;
 
 /// The cluster's metadata at one place of the log. It is changed by [`apply`](crate::apply) only; readers
 /// hold it behind an `Arc` and see it as it stood. Copies share topics, partitions and nodes.
@@ -28,6 +32,9 @@ pub struct ClusterState {
     /// The names that have a `.` or `_`, by what they are with `_` throughout.
     pub(crate) ambiguous_names: SharedMap<ByteString, ByteString>,
     pub(crate) partition_count: u64,
+    /// The levels of features that have been set.
+    pub(crate) features: Arc<BTreeMap<String, i16>>,
+    pub(crate) quotas: Arc<BTreeMap<QuotaEntity, Quotas>>,
 }
 
 /// What became of a topic between two states.
@@ -49,9 +56,14 @@ pub enum TopicChange {
 impl ClusterState {
     /// The metadata of a cluster to which nothing has happened yet.
     pub fn new(cluster_id: Uuid) -> Self {
+        Self::at_version(cluster_id, METADATA_VERSION)
+    }
+
+    /// The same by older rules.
+    pub fn at_version(cluster_id: Uuid, metadata_version: u16) -> Self {
         Self {
             cluster_id,
-            metadata_version: METADATA_VERSION,
+            metadata_version,
             offset: Offset(-1),
             next_producer_id: ProducerId(0),
             nodes: Arc::default(),
@@ -59,6 +71,8 @@ impl ClusterState {
             topics_by_id: SharedMap::default(),
             ambiguous_names: SharedMap::default(),
             partition_count: 0,
+            features: Arc::default(),
+            quotas: Arc::default(),
         }
     }
 
@@ -141,6 +155,24 @@ impl ClusterState {
             }
         }
         changes
+    }
+
+    /// The level of a feature.
+    pub fn feature_level(&self, feature: &FeatureDefinition) -> i16 {
+        self.features.get(feature.name).copied().unwrap_or(feature.default_level)
+    }
+
+    /// The quotas of clients. The same `Arc` for as long as they stay as they are.
+    pub fn quotas(&self) -> &Arc<BTreeMap<QuotaEntity, Quotas>> {
+        &self.quotas
+    }
+
+    /// The same by the newest rules.
+    pub(crate) fn upgraded(self: Arc<Self>) -> Arc<Self> {
+        match self.metadata_version {
+            METADATA_VERSION => self,
+            _ => Arc::new(Self { metadata_version: METADATA_VERSION, ..Self::clone(&self) }),
+        }
     }
 
     /// The whole state as bytes, for [`from_snapshot`](Self::from_snapshot). Equal states give equal bytes.

@@ -27,6 +27,7 @@ fn alter_topic(state: &mut ClusterState, change: &TopicConfigChange) -> Result<A
     if let Some(key) = repeated(change.ops.iter().map(|op| &op.key)).into_iter().min() {
         return Err(Rejection::DuplicateConfig { key: key.clone() });
     }
+    check_known(state, change.ops.iter().map(|op| &op.key))?;
     let mut overrides = if change.replace { BTreeMap::new() } else { topic.overrides.clone() };
     for op in &change.ops {
         change_one(&mut overrides, &topic.config, &op.key, &op.change)?;
@@ -34,6 +35,17 @@ fn alter_topic(state: &mut ClusterState, change: &TopicConfigChange) -> Result<A
     let (name, id) = (topic.name.clone(), topic.id);
     let altered = Topic::new(name, id, topic.partitions.clone(), overrides)?;
     Ok(state.put_topic(altered))
+}
+
+/// Refuses the configs that came with newer rules than those that the cluster goes by.
+pub(super) fn check_known<'a>(
+    state: &ClusterState,
+    mut keys: impl Iterator<Item = &'a String>,
+) -> Result<(), Rejection> {
+    let is_newer = |key: &&String| {
+        TopicConfig::definition(key).is_some_and(|definition| definition.since() > state.metadata_version)
+    };
+    keys.find(is_newer).map_or(Ok(()), |key| Err(TopicConfig::unknown(key).into()))
 }
 
 fn change_one(

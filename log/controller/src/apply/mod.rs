@@ -5,8 +5,10 @@
 //! written in: another rule needs another metadata version.
 
 mod configs;
+mod features;
 mod nodes;
 mod partitions;
+mod quotas;
 mod topics;
 
 use std::collections::HashSet;
@@ -51,6 +53,8 @@ fn carry_out(state: &mut ClusterState, offset: Offset, command: &Command) -> Res
         Command::AllocateProducerIds(command) => {
             Response::AllocateProducerIds(nodes::allocate_producer_ids(state, command))
         }
+        Command::AlterClientQuotas(command) => Response::AlterClientQuotas(quotas::alter(state, command)),
+        Command::UpdateFeatures(command) => Response::UpdateFeatures(features::update(state, command)),
     }
 }
 

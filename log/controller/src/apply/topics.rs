@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use thalweg_protocol::{NodeId, Uuid};
 
-use super::repeated;
+use super::{configs, repeated};
 use crate::command::{
     CreatePartitions, CreateTopics, DeleteTopics, ManualPartition, MorePartitions, NewTopic, Results,
     TopicRef,
@@ -64,6 +64,7 @@ fn create_topic(
     let partitions = new_partitions(state, replicas);
     // A copy of its own: the name may be a slice of a whole request, which would stay in memory.
     let name = ByteString::from(new.name.to_string());
+    configs::check_known(state, new.configs.keys())?;
     let topic = Topic::new(name, new.id, partitions, new.configs.clone())?;
     Ok(state.put_topic(topic))
 }

@@ -2,7 +2,7 @@
 
 use thalweg_protocol::{Offset, Uuid};
 
-pub(super) const FORMAT_VERSION: u32 = 1;
+pub(super) const FORMAT_VERSION: u32 = 2;
 
 /// Bytes of a log's header.
 pub(super) const HEADER: usize = 40;
@@ -20,6 +20,8 @@ const MARK: u8 = 2;
 /// What a log's header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    /// That of its format.
+    pub(super) version: u32,
     pub(super) cluster_id: Uuid,
     pub(super) first: Offset,
 }
@@ -48,7 +50,7 @@ impl Header {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend(MAGIC);
-        bytes.extend(FORMAT_VERSION.to_be_bytes());
+        bytes.extend(self.version.to_be_bytes());
         bytes.extend(self.cluster_id.0);
         bytes.extend(self.first.0.to_be_bytes());
         bytes.extend(crc32c::crc32c(&bytes).to_be_bytes());
@@ -62,15 +64,15 @@ impl Header {
         if header[..8] != MAGIC {
             return Err(corrupt(0, "it does not begin as a metadata log does"));
         }
-        let found = u32::from_be_bytes(array(header, 8));
-        if found > FORMAT_VERSION {
-            return Err(HeaderFault::Newer { found });
+        let version = u32::from_be_bytes(array(header, 8));
+        if version > FORMAT_VERSION {
+            return Err(HeaderFault::Newer { found: version });
         }
         if array(header, 36) != crc32c::crc32c(&header[..36]).to_be_bytes() {
             return Err(corrupt(36, "the checksum of the header does not fit"));
         }
         let first = Offset(i64::from_be_bytes(array(header, 28)));
-        Ok(Self { cluster_id: Uuid(array(header, 12)), first })
+        Ok(Self { version, cluster_id: Uuid(array(header, 12)), first })
     }
 }
 
@@ -140,7 +142,8 @@ mod tests {
 
     #[test]
     fn a_header_is_read_as_it_was_written_and_no_flipped_bit_passes() {
-        let header = Header { cluster_id: Uuid(*b"0123456789abcdef"), first: Offset(4711) };
+        let cluster_id = Uuid(*b"0123456789abcdef");
+        let header = Header { version: FORMAT_VERSION, cluster_id, first: Offset(4711) };
         let bytes = header.encode();
         assert_eq!(bytes.len(), HEADER);
         assert_eq!(Header::decode(&bytes), Ok(header));

@@ -23,6 +23,8 @@ pub(super) struct LogFile {
     first: Offset,
     /// The offset that the next command gets.
     next: Offset,
+    /// That of its format.
+    version: u32,
 }
 
 /// Where a log ends.
@@ -36,6 +38,8 @@ pub(super) struct Tail {
     pub(super) first: Offset,
     /// The offset after the last one.
     pub(super) next: Offset,
+    /// That of its format.
+    pub(super) version: u32,
 }
 
 /// Why nothing was appended.
@@ -65,21 +69,23 @@ impl LogFile {
         first: Offset,
     ) -> Result<Self, WriteError> {
         let path = dir.join(names::of(first, names::LOG));
-        let header = Header { cluster_id, first }.encode();
+        let version = frame::FORMAT_VERSION;
+        let header = Header { version, cluster_id, first }.encode();
         let file = write_whole(disk, &path, &header)?;
         let length = header.len() as u64;
-        Ok(Self { path, file, length, synced: length, marked: length, first, next: first })
+        Ok(Self { path, file, length, synced: length, marked: length, first, next: first, version })
     }
 
     /// Opens a log of which `length` bytes count, cuts off the rest if there is any, and makes them durable.
     pub(super) fn open(disk: &dyn Disk, path: &Path, tail: Tail) -> io::Result<Self> {
-        let Tail { length, torn, first, next } = tail;
+        let Tail { length, torn, first, next, version } = tail;
         let mut file = disk.append(path)?;
         if torn > 0 {
             file.truncate(length)?;
         }
         file.sync()?;
-        Ok(Self { path: path.to_owned(), file, length, synced: length, marked: 0, first, next })
+        let path = path.to_owned();
+        Ok(Self { path, file, length, synced: length, marked: 0, first, next, version })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -93,6 +99,11 @@ impl LogFile {
     /// Whether there is no command in it.
     pub(super) fn is_empty(&self) -> bool {
         self.next == self.first
+    }
+
+    /// Whether commands can be written to it that came with this version of the format.
+    pub(super) fn has_version(&self, version: u32) -> bool {
+        self.version >= version
     }
 
     /// The offset that the next command gets.

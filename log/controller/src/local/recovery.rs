@@ -14,6 +14,12 @@ use crate::snapshot::{self, SnapshotError};
 use crate::state::ClusterState;
 use crate::state_machine::Entry;
 
+/// The format whose logs begin by the first rules.
+const FIRST_FORMAT: u32 = 1;
+
+/// The version of those rules.
+const FIRST_METADATA_VERSION: u16 = 1;
+
 /// What the files of a directory come to.
 pub(super) struct Recovered {
     /// The state of the newest snapshot, or that of a new cluster.
@@ -43,13 +49,17 @@ pub(super) fn recover(disk: &dyn Disk, dir: &Path, cluster_id: Uuid) -> Result<R
     if log > start {
         return Err(Error::Gap { dir: dir.to_owned(), from: start.0, until: log.0 });
     }
-    let (state, snapshot_bytes) = match snapshot {
+    let (mut state, snapshot_bytes) = match snapshot {
         Some(offset) => read_snapshot(disk, dir, offset, cluster_id)?,
         None => (ClusterState::new(cluster_id), 0),
     };
     let path = dir.join(names::of(log, names::LOG));
     let bytes = disk.read(&path).map_err(|source| Error::io("read", &path, source))?;
     let scan = Scan { path: &path, bytes: &bytes }.run(cluster_id, log, start)?;
+    if snapshot.is_none() && scan.version == FIRST_FORMAT {
+        // What stands in it was decided by the rules of its time.
+        state = ClusterState::at_version(cluster_id, FIRST_METADATA_VERSION);
+    }
     let needed =
         [Some(names::of(log, names::LOG)), snapshot.map(|offset| names::of(offset, names::SNAPSHOT))];
     let is_leftover = |name: &String| names::is_ours(name) && !needed.contains(&Some(name.clone()));
@@ -62,6 +72,7 @@ pub(super) fn recover(disk: &dyn Disk, dir: &Path, cluster_id: Uuid) -> Result<R
             torn: (bytes.len() - scan.length) as u64,
             first: log,
             next: scan.next,
+            version: scan.version,
         },
         leftovers: names.iter().filter(|name| is_leftover(name)).map(|name| dir.join(name)).collect(),
         log: path,
@@ -122,6 +133,8 @@ struct Scanned {
     length: usize,
     /// The offset after the last command.
     next: Offset,
+    /// That of its format.
+    version: u32,
 }
 
 impl Scan<'_> {
@@ -163,7 +176,7 @@ impl Scan<'_> {
             let what = format!("it ends before the command at {start}, where the snapshot stands");
             return Err(self.corrupt(position, &what));
         }
-        Ok(Scanned { entries, length: position, next })
+        Ok(Scanned { entries, length: position, next, version: header.version })
     }
 
     fn corrupt(&self, position: usize, what: &str) -> Error {

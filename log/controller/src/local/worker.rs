@@ -11,6 +11,7 @@ use super::names;
 use super::queue::{Queue, Waiting};
 use crate::config::LocalConfig;
 use crate::driver::ProposeError;
+use crate::state::ClusterState;
 use crate::state_machine::{Entry, StateMachine};
 
 /// Writes the log, one round after the other: all that waits is written, synced once, applied and answered,
@@ -54,8 +55,20 @@ impl Worker {
     }
 
     fn carry_out(&mut self, round: Vec<Waiting>) -> Result<(), Offline> {
+        let is_too_old = match self.begin_newer(&round) {
+            Ok(()) => false,
+            Err(WriteError::NotNow(error)) => {
+                tracing::warn!(dir = %self.dir.display(), %error, "no newer metadata log for now");
+                true
+            }
+            Err(WriteError::Failed(error)) => {
+                return Err(self.give_up(round, "replaced by a snapshot", &error));
+            }
+        };
         let first = self.log.next();
-        let full = match self.log.append(round.iter().filter_map(|waiting| waiting.encoded.as_deref())) {
+        let commands = round.iter().filter_map(|waiting| waiting.encoded.as_deref());
+        let appended = if is_too_old { Err(AppendError::Full) } else { self.log.append(commands) };
+        let full = match appended {
             Ok(()) => false,
             Err(AppendError::Full) => true,
             Err(AppendError::Failed(error)) => return Err(self.give_up(round, "written", &error)),
@@ -110,13 +123,23 @@ impl Worker {
         }
     }
 
+    /// Begins a new log after a snapshot when this one is of a format that does not have the commands of `round`.
+    fn begin_newer(&mut self, round: &[Waiting]) -> Result<(), WriteError> {
+        let written = round.iter().filter(|waiting| waiting.encoded.is_some());
+        let newest = written.map(|waiting| waiting.command.format_version()).max().unwrap_or_default();
+        if self.log.has_version(newest) { Ok(()) } else { self.snapshot() }
+    }
+
     fn snapshot(&mut self) -> Result<(), WriteError> {
         let next = self.log.next();
-        let state = self.machine.state();
+        let state = self.machine.state().upgraded();
         assert_eq!(state.offset().plus(1), next, "everything in the log is applied");
         let bytes = state.to_snapshot();
         log_file::write_whole(&*self.disk, &self.dir.join(names::of(next, names::SNAPSHOT)), &bytes)?;
         self.log = LogFile::create(&*self.disk, &self.dir, state.cluster_id(), next)?;
+        if state.metadata_version() > self.machine.state().metadata_version() {
+            self.machine.install(ClusterState::clone(&state));
+        }
         self.snapshot_bytes = bytes.len() as u64;
         self.failed_at = 0;
         if let Err(error) = self.remove_older(next) {

@@ -6,8 +6,8 @@ mod value;
 use std::collections::BTreeMap;
 
 pub(crate) use value::elements;
-pub use value::{CleanupPolicy, ConfigKind, Durability, TimestampType, TopicCompression};
-use value::{ConfigValue, any, at_least, between};
+pub use value::{CleanupPolicy, ConfigKind, Durability, ReplicaList, TimestampType, TopicCompression};
+use value::{ConfigValue, any, at_least, between, gzip_level, only_false};
 
 use crate::limits;
 
@@ -36,11 +36,34 @@ impl ConfigDefinition {
         (self.default)()
     }
 
+    /// The first metadata version that knows it.
+    pub fn since(&self) -> u16 {
+        if SINCE_2.contains(&self.name) { 2 } else { 1 }
+    }
+
     /// Checks a value on its own; the error says what a value must be.
     pub fn check(&self, value: &str) -> Result<(), String> {
         (self.check)(value)
     }
 }
+
+/// The configs that metadata version 2 has brought.
+const SINCE_2: &[&str] = &[
+    "max.decompressed.message.bytes",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+    "remote.storage.enable",
+    "local.retention.ms",
+    "local.retention.bytes",
+    "remote.log.copy.disable",
+    "remote.copy.lag.ms",
+    "remote.copy.lag.bytes",
+    "remote.log.delete.on.disable",
+    "errors.deadletterqueue.group.enable",
+];
 
 /// Why a config was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -202,6 +225,63 @@ topic_configs! {
     /// The part of a log that must be uncompacted before compaction runs.
     min_cleanable_dirty_ratio: f64 = "min.cleanable.dirty.ratio" (Some("log.cleaner.min.cleanable.ratio")),
         default 0.5, between(0.0, 1.0);
+
+    /// Accepted from tools that set it: what a batch may hold once it is decompressed has a limit of its own here.
+    max_decompressed_message_bytes: i32 = "max.decompressed.message.bytes" (Some("max.decompressed.message.bytes")),
+        default 2_147_483_639, between(1, 2_147_483_639);
+
+    /// Accepted from tools that set it: batches are stored as they come.
+    compression_gzip_level: i32 = "compression.gzip.level" (Some("compression.gzip.level")),
+        default -1, gzip_level;
+
+    /// Accepted from tools that set it: batches are stored as they come.
+    compression_lz4_level: i32 = "compression.lz4.level" (Some("compression.lz4.level")),
+        default 9, between(1, 17);
+
+    /// Accepted from tools that set it: batches are stored as they come.
+    compression_zstd_level: i32 = "compression.zstd.level" (Some("compression.zstd.level")),
+        default 3, between(-131_072, 22);
+
+    /// Accepted from tools that set it while they move replicas, `partition:node` each or `*` for all; nothing is
+    /// throttled by it.
+    leader_replication_throttled_replicas: ReplicaList = "leader.replication.throttled.replicas" (None),
+        default ReplicaList::default(), any;
+
+    /// The same for the replicas that follow.
+    follower_replication_throttled_replicas: ReplicaList = "follower.replication.throttled.replicas" (None),
+        default ReplicaList::default(), any;
+
+    /// Whether old segments move to a remote store. There is none, so that it can only be false.
+    remote_storage_enable: bool = "remote.storage.enable" (None),
+        default false, only_false;
+
+    /// Milliseconds for which a topic with a remote store keeps records here as well, −2 as `retention.ms`.
+    local_retention_ms: i64 = "local.retention.ms" (Some("log.local.retention.ms")),
+        default -2, at_least(-2);
+
+    /// Bytes that a topic with a remote store keeps here as well, −2 as `retention.bytes`.
+    local_retention_bytes: i64 = "local.retention.bytes" (Some("log.local.retention.bytes")),
+        default -2, at_least(-2);
+
+    /// Whether a topic with a remote store copies nothing to it any more. There is none.
+    remote_log_copy_disable: bool = "remote.log.copy.disable" (None),
+        default false, only_false;
+
+    /// Milliseconds that a segment waits before it is copied to a remote store. There is none.
+    remote_copy_lag_ms: i64 = "remote.copy.lag.ms" (Some("log.remote.copy.lag.ms")),
+        default 0, at_least(-1);
+
+    /// Bytes that follow a segment before it is copied to a remote store. There is none.
+    remote_copy_lag_bytes: i64 = "remote.copy.lag.bytes" (Some("log.remote.copy.lag.bytes")),
+        default -1, at_least(-1);
+
+    /// Whether what lies in a remote store is deleted when that is no longer used. There is none.
+    remote_log_delete_on_disable: bool = "remote.log.delete.on.disable" (None),
+        default false, only_false;
+
+    /// Whether share groups may write to the topic what they cannot process. There are none yet.
+    errors_deadletterqueue_group_enable: bool = "errors.deadletterqueue.group.enable" (None),
+        default false, only_false;
 }
 
 impl TopicConfig {

@@ -172,6 +172,31 @@ impl ConfigValue for CleanupPolicy {
     }
 }
 
+/// Replicas of a topic: `partition:node` each, or `*` for all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaList(Vec<String>);
+
+impl ConfigValue for ReplicaList {
+    const KIND: ConfigKind = ConfigKind::List(&[]);
+
+    fn read(text: &str) -> Result<Self, String> {
+        let replicas: Vec<String> = elements(text).map(str::to_owned).collect();
+        let is_number = |part: &str| part.parse::<u32>().is_ok();
+        let is_replica = |replica: &str| {
+            replica.split_once(':').is_some_and(|(partition, node)| is_number(partition) && is_number(node))
+        };
+        match replicas.iter().find(|replica| !is_replica(replica)) {
+            None => Ok(Self(replicas)),
+            Some(all) if all == "*" && replicas.len() == 1 => Ok(Self(replicas)),
+            Some(other) => Err(format!("'{}' is neither partition:node nor *", shortened(other))),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.0.join(",")
+    }
+}
+
 /// The elements of a list, without the space around them and without empty ones.
 pub(crate) fn elements(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|element| !element.is_empty())
@@ -179,6 +204,17 @@ pub(crate) fn elements(text: &str) -> impl Iterator<Item = &str> {
 
 pub(super) fn any<V>(_: &V) -> Result<(), String> {
     Ok(())
+}
+
+pub(super) fn only_false(value: &bool) -> Result<(), String> {
+    if *value { Err("it can only be false here".to_owned()) } else { Ok(()) }
+}
+
+pub(super) fn gzip_level(value: &i32) -> Result<(), String> {
+    match value {
+        -1 | 1..=9 => Ok(()),
+        _ => Err(format!("{value} is neither -1 nor between 1 and 9")),
+    }
 }
 
 pub(super) fn at_least<V: PartialOrd + Display>(least: V) -> impl Fn(&V) -> Result<(), String> {

@@ -117,7 +117,7 @@ fn a_log_of_format_1_means_what_it_meant() {
     let text = std::str::from_utf8(&snapshot[24..]).expect("the state is JSON");
     assert_eq!(text, STATE.trim_end());
 
-    let mut state = ClusterState::new(CLUSTER);
+    let mut state = ClusterState::at_version(CLUSTER, 1);
     for (offset, command) in commands().iter().enumerate() {
         apply(&mut state, Offset(offset as i64), command);
     }
@@ -140,4 +140,25 @@ fn commands_are_written_as_format_1_has_them() {
         .map(|command| String::from_utf8(command.encode()).expect("a command is JSON"))
         .collect();
     assert_eq!(written, expected);
+}
+
+#[test]
+fn a_log_of_format_1_makes_way_for_commands_that_it_does_not_have() {
+    let dir = Path::new("metadata");
+    let files = BTreeMap::from([(dir.join("00000000000000000000.log"), LOG.to_vec())]);
+    let disk = SimulatedDisk::with_files(dir, &files);
+    let open = || LocalDriver::open(Arc::new(disk.clone()), dir, CLUSTER, LocalConfig::default());
+    let log = |offset: usize| disk.files().get(&dir.join(format!("{offset:020}.log"))).cloned();
+    let controller = open().expect("it is whole");
+    controller.propose(create(new_topic("known", 20))).expect("the disk is well").remove(0).expect("it is made");
+    let count = commands().len() + 1;
+    assert!(log(0).is_some_and(|log| log[11] == 1), "what format 1 has is written to it");
+    let configs = BTreeMap::from([("local.retention.ms".to_owned(), "-1".to_owned())]);
+    let topic = NewTopic { configs, ..new_topic("newer", 21) };
+    controller.propose(create(topic)).expect("the disk is well").remove(0).expect("it is made");
+    assert_eq!((log(0), log(count).map(|log| log[11])), (None, Some(2)));
+    let state = controller.state();
+    assert_eq!((state.metadata_version(), state.topic("newer").is_some()), (2, true));
+    controller.close();
+    assert_eq!(open().expect("it is whole").state(), state);
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use thalweg_controller::{
-    AllocateProducerIds, AlterTopicConfigs, AssignmentFault, ChangeIsr, ClusterState, Command, ConfigChange,
-    ConfigOp, CreatePartitions, CreateTopics, DeleteTopics, ElectLeaders, ElectionKind, FenceNode, IsrChange,
-    IsrFault, ManualPartition, MorePartitions, NewTopic, NodeEpoch, PartitionEpoch, PartitionRef,
-    RegisterNode, Rejection, Response, TopicConfigChange, TopicNameFault, TopicRef, UnregisterNode, apply,
-    limits,
+    AllocateProducerIds, AlterClientQuotas, AlterTopicConfigs, AssignmentFault, ChangeIsr, ClusterState,
+    Command, ConfigChange, ConfigOp, CreatePartitions, CreateTopics, DeleteTopics, ElectLeaders,
+    ElectionKind, EntityName, FeatureUpdate, FeatureUpgrade, FenceNode, IsrChange, IsrFault, ManualPartition,
+    MorePartitions, NewTopic, NodeEpoch, PartitionEpoch, PartitionRef, QuotaChange, QuotaEntity, QuotaOp,
+    QuotaValue, RegisterNode, Rejection, Response, TopicConfigChange, TopicNameFault, TopicRef,
+    UnregisterNode, UpdateFeatures, apply, limits,
 };
 use thalweg_protocol::{LeaderEpoch, NodeId, Offset, Uuid};
 
@@ -46,6 +47,8 @@ fn rejections(response: Response) -> Vec<Option<Rejection>> {
             vec![result.err()]
         }
         Response::AllocateProducerIds(result) => vec![result.err()],
+        Response::AlterClientQuotas(results) => results.into_iter().map(Result::err).collect(),
+        Response::UpdateFeatures(results) => results.into_iter().map(Result::err).collect(),
     }
 }
 
@@ -345,4 +348,112 @@ fn a_node_that_starts_again_leads_in_a_new_epoch_and_its_old_registration_is_wor
     let old = AllocateProducerIds { node: NodeId(1), epoch: NodeEpoch(0) };
     let stale = Rejection::StaleNodeEpoch { node: NodeId(1), epoch: NodeEpoch(0), current: NodeEpoch(5) };
     assert_eq!(rejections(run(&mut state, old)), [Some(stale)]);
+}
+
+/// Sets the only quota of a user.
+fn quota(user: &str, key: &str, value: f64) -> QuotaChange {
+    QuotaChange {
+        entity: QuotaEntity { user: Some(EntityName::Named(user.into())), ..QuotaEntity::default() },
+        ops: vec![QuotaOp { key: key.into(), value: QuotaValue::new(value) }],
+    }
+}
+
+fn quotas(entries: Vec<QuotaChange>) -> AlterClientQuotas {
+    AlterClientQuotas { entries, validate_only: false }
+}
+
+#[test]
+fn quotas_of_clients() {
+    let nobody = QuotaChange { entity: QuotaEntity::default(), ops: Vec::new() };
+    check(quotas(vec![nobody]), Rejection::InvalidQuotaEntity { reason: "it names nobody" });
+    let key = || "producer_byte_rate".to_owned();
+    check(
+        quotas(vec![quota("u", "producer_byte_rate", 0.0)]),
+        Rejection::InvalidQuota { key: key(), reason: "it must be more than 0" },
+    );
+    let mut twice = quota("u", "producer_byte_rate", 1.0);
+    twice.ops.push(twice.ops[0].clone());
+    check(quotas(vec![twice]), Rejection::InvalidQuota { key: key(), reason: "it occurs more than once" });
+
+    let mut state = state();
+    let set = vec![quota("u", "producer_byte_rate", 1.0), quota("v", "request_percentage", 50.0)];
+    let asked = AlterClientQuotas { entries: set.clone(), validate_only: true };
+    assert_eq!(rejections(run(&mut state, asked)), [None, None]);
+    assert!(state.quotas().is_empty());
+    assert_eq!(rejections(run(&mut state, quotas(set.clone()))), [None, None]);
+    assert_eq!(state.quotas()[&set[0].entity].get("producer_byte_rate").map(|rate| rate.get()), Some(1.0));
+    let reread = ClusterState::from_snapshot(&state.to_snapshot()).expect("it was just written");
+    assert_eq!(reread, state);
+    // One that has no quota left is forgotten.
+    let mut gone = set[0].clone();
+    gone.ops[0].value = None;
+    assert_eq!(rejections(run(&mut state, quotas(vec![gone]))), [None]);
+    assert_eq!(state.quotas().keys().collect::<Vec<_>>(), [&set[1].entity]);
+    // The same entity twice: neither is carried out.
+    let both = rejections(run(&mut state, quotas(vec![set[0].clone(), set[0].clone()])));
+    assert!(both.iter().all(Option::is_some) && state.quotas().len() == 1, "{both:?}");
+    for user in 1..limits::MAX_QUOTA_ENTITIES {
+        assert_eq!(
+            rejections(run(&mut state, quotas(vec![quota(&user.to_string(), "request_percentage", 1.0)]))),
+            [None]
+        );
+    }
+    let rejected = rejections(run(&mut state, quotas(vec![set[0].clone()])));
+    assert_eq!(rejected, [Some(Rejection::TooManyQuotaEntities)]);
+}
+
+#[test]
+fn levels_of_features() {
+    use FeatureUpgrade::{SafeDowngrade, UnsafeDowngrade, Upgrade};
+    let update = |feature: &str, level, upgrade| FeatureUpdate { feature: feature.into(), level, upgrade };
+    let feature = &thalweg_controller::FEATURES[0];
+    for (name, level, upgrade, is_accepted) in [
+        ("transaction.version", 2, Upgrade, true),
+        ("transaction.version", 1, Upgrade, false),
+        ("transaction.version", 1, SafeDowngrade, true),
+        ("transaction.version", 0, UnsafeDowngrade, true),
+        ("transaction.version", -1, UnsafeDowngrade, false),
+        ("transaction.version", 3, Upgrade, false),
+        ("no.such", 1, Upgrade, false),
+    ] {
+        let mut state = state();
+        let updates = vec![update(name, level, upgrade)];
+        let rejected = rejections(run(&mut state, UpdateFeatures { updates, validate_only: false }));
+        assert_eq!(rejected[0].is_none(), is_accepted, "{name} {level} {upgrade:?}: {rejected:?}");
+        assert_eq!(state.feature_level(feature), if is_accepted { level } else { 2 });
+        let reread = ClusterState::from_snapshot(&state.to_snapshot()).expect("it was just written");
+        assert_eq!(reread, state);
+    }
+    // All or none.
+    let mut state = state();
+    let updates = vec![update("transaction.version", 1, SafeDowngrade), update("no.such", 1, Upgrade)];
+    let rejected = rejections(run(&mut state, UpdateFeatures { updates, validate_only: false }));
+    assert!(rejected[0].is_none() && rejected[1].is_some());
+    assert_eq!(state.feature_level(feature), 2);
+    // What is lowered is not raised by a request to lower it.
+    run(
+        &mut state,
+        UpdateFeatures {
+            updates: vec![update("transaction.version", 0, SafeDowngrade)],
+            validate_only: false,
+        },
+    );
+    let updates = vec![update("transaction.version", 1, SafeDowngrade)];
+    assert!(rejections(run(&mut state, UpdateFeatures { updates, validate_only: false }))[0].is_some());
+}
+
+#[test]
+fn configs_of_newer_rules_are_not_known_by_older_ones() {
+    for (version, is_known) in [(1, false), (2, true)] {
+        let mut state = ClusterState::at_version(CLUSTER, version);
+        run(&mut state, register(1));
+        let configs = BTreeMap::from([("remote.storage.enable".to_owned(), "false".to_owned())]);
+        let created = rejections(run(&mut state, create(NewTopic { configs, ..new_topic("new", 2) })));
+        assert_eq!(created[0].is_none(), is_known, "{created:?}");
+        run(&mut state, create(new_topic("plain", 3)));
+        let set = ConfigOp { key: "local.retention.ms".into(), change: ConfigChange::Set("-1".into()) };
+        let change = TopicConfigChange { name: "plain".into(), replace: false, ops: vec![set] };
+        let altered = AlterTopicConfigs { topics: vec![change], validate_only: false };
+        assert_eq!(rejections(run(&mut state, altered))[0].is_none(), is_known);
+    }
 }
