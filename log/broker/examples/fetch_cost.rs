@@ -44,7 +44,7 @@ fn asked(partitions: i32) -> Vec<FetchTopic> {
 fn check(response: &FetchResponse) {
     let partitions = response.responses.iter().flat_map(|topic| &topic.partitions);
     let with_records =
-        partitions.filter(|data| data.records.as_ref().is_some_and(|records| records.len() > 0));
+        partitions.filter(|data| data.records.as_ref().is_some_and(|records| !records.is_empty()));
     assert_eq!((response.error_code, with_records.count()), (0, 1));
 }
 

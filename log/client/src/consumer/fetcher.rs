@@ -230,7 +230,9 @@ impl Fetcher {
                         let session = self.sessions.entry(node).or_default();
                         if session.failed(error.code()) {
                             tracing::debug!(node = node.0, %error, "another fetch session is opened");
-                            asked.iter().for_each(|asked| drop(current(partitions, asked)));
+                            for asked in &asked {
+                                current(partitions, asked);
+                            }
                             return Vec::new();
                         }
                         self.wants_metadata = true;

@@ -150,7 +150,11 @@ fn a_log_of_format_1_makes_way_for_commands_that_it_does_not_have() {
     let open = || LocalDriver::open(Arc::new(disk.clone()), dir, CLUSTER, LocalConfig::default());
     let log = |offset: usize| disk.files().get(&dir.join(format!("{offset:020}.log"))).cloned();
     let controller = open().expect("it is whole");
-    controller.propose(create(new_topic("known", 20))).expect("the disk is well").remove(0).expect("it is made");
+    controller
+        .propose(create(new_topic("known", 20)))
+        .expect("the disk is well")
+        .remove(0)
+        .expect("it is made");
     let count = commands().len() + 1;
     assert!(log(0).is_some_and(|log| log[11] == 1), "what format 1 has is written to it");
     let configs = BTreeMap::from([("local.retention.ms".to_owned(), "-1".to_owned())]);
