@@ -1,6 +1,7 @@
 //! The time from a producer to a consumer: our clients on ours, Java's on Kafka.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context;
 
@@ -14,6 +15,8 @@ const SIZE: &str = "100";
 /// How long each measurement takes.
 const SECONDS: u64 = 20;
 
+const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
+
 /// Sends at each of `rates` in turn, which are records a second, on both sides.
 ///
 /// # Errors
@@ -21,25 +24,30 @@ const SECONDS: u64 = 20;
 pub fn compare(brokers: &Brokers, rounds: usize, rates: &[u64]) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for &rate in rates {
-        let mut row =
-            ["p50", "p99", "p99.9"].map(|what| Row::new(format!("end to end at {rate}/s, {what}: ms")));
+        let row = |note: &str| {
+            PERCENTILES.map(|what| Row::new(format!("end to end at {rate}/s{note}, {what}: ms")))
+        };
+        let (mut durable, mut relaxed) = (row(""), row(", ours with durability=relaxed"));
         for number in 1..=rounds {
             eprintln!("latency at {rate}/s: round {number} of {rounds}");
             let topic = format!("latency-{rate}-{number}");
-            let ours = ours(brokers, &topic, rate)?;
             let theirs = javas(brokers, &topic, rate)?;
-            for (row, round) in row.iter_mut().zip(ours.into_iter().zip(theirs)) {
-                row.rounds.push(round);
+            for (rows, configs) in [(&mut durable, &[][..]), (&mut relaxed, &["durability=relaxed"])] {
+                let ours = ours(brokers, &topic, configs, rate)?;
+                for (row, round) in rows.iter_mut().zip(ours.into_iter().zip(theirs)) {
+                    row.rounds.push(round);
+                }
             }
         }
-        rows.extend(row);
+        rows.extend(durable.into_iter().chain(relaxed));
     }
     Ok(rows)
 }
 
-fn ours(brokers: &Brokers, topic: &str, rate: u64) -> anyhow::Result<[f64; 3]> {
+fn ours(brokers: &Brokers, topic: &str, configs: &[&str], rate: u64) -> anyhow::Result<[f64; 3]> {
     let side = brokers.thalweg();
-    side.create(topic, &[])?;
+    side.create(topic, configs)?;
+    quieten_the_disk()?;
     let (records, rate) = ((rate * SECONDS).to_string(), rate.to_string());
     let said = side.thalweg(&["bench", "latency", topic, "-r", &rate, "-n", &records, "-s", SIZE])?;
     side.delete(topic)?;
@@ -49,12 +57,18 @@ fn ours(brokers: &Brokers, topic: &str, rate: u64) -> anyhow::Result<[f64; 3]> {
 fn javas(brokers: &Brokers, topic: &str, rate: u64) -> anyhow::Result<[f64; 3]> {
     let side = brokers.kafka();
     side.create(topic, &[])?;
+    quieten_the_disk()?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/Latency.java");
     let mut command = kafka::class(source.to_str().context("the path is UTF-8")?, "1g")?;
     command.args([side.address(), topic, &rate.to_string(), &(rate * SECONDS).to_string(), SIZE]);
     let said = String::from_utf8(run(&mut command)?.stdout)?;
     side.delete(topic)?;
     percentiles(&said)
+}
+
+/// What was written before is written to the disk now, and not while it is measured.
+fn quieten_the_disk() -> anyhow::Result<()> {
+    run(&mut Command::new("sync")).map(drop)
 }
 
 /// p50, p99 and p99.9 in ms, as either program prints them.
