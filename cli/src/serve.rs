@@ -24,6 +24,9 @@ pub struct ServeArgs {
     /// The address that clients are told to connect to, where it is not the one listened on
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<String>,
+    /// Where metrics and health are told over HTTP, on this machine only: /metrics, /health/live, /health/ready
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics: Option<String>,
     /// The node's id: the one that the directory remembers, 1 for a new one
     #[arg(long, value_name = "N")]
     node_id: Option<i32>,
@@ -49,6 +52,7 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
         node_id: args.node_id,
         listen: args.listen,
         advertised: args.advertise,
+        metrics_listen: args.metrics,
         default_partitions: args.default_partitions,
         auto_create_topics: !args.no_auto_create,
         ..BrokerConfig::default()
@@ -59,6 +63,9 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
     let broker = Broker::start(config).await.map_err(|error| explain(error, &data))?;
     let address = broker.addresses().first().map(ToString::to_string).unwrap_or_default();
     tracing::info!(data = %data.display(), took_ms = started.elapsed().as_millis() as u64, "ready on {address}");
+    if let Some(address) = broker.metrics_address() {
+        tracing::info!("metrics at http://{address}/metrics");
+    }
     let signal = signals.next().await;
     tracing::info!("{signal}: closing; a second signal ends at once, and the next start recovers");
     tokio::select! {

@@ -32,6 +32,7 @@ use crate::embedded::InProcess;
 use crate::error::Error;
 use crate::fetch_session::{FetchSessions, SessionLimits};
 use crate::group::GroupCoordinator;
+use crate::metrics::{self, Metrics};
 use crate::partitions::Partitions;
 use crate::server::{self, AllowAll, Gate, MemoryBudget, listener};
 use crate::topic_config::{TopicDefaults, log_config};
@@ -62,6 +63,7 @@ pub struct Broker {
     core: Arc<Core>,
     connect: InProcess,
     addresses: Vec<SocketAddr>,
+    metrics_address: Option<SocketAddr>,
     advertised: (String, u16),
     stop: watch::Sender<bool>,
     /// Resolves once nothing that holds the core runs any more.
@@ -100,6 +102,11 @@ impl Broker {
         let listeners = bind(&config)?;
         let addresses: Vec<_> = listeners.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         let advertised = advertised(&config, &addresses)?;
+        let for_metrics = match &config.metrics_listen {
+            Some(address) => metrics::bind(address)?,
+            None => Vec::new(),
+        };
+        let metrics_address = for_metrics.first().and_then(|socket| socket.local_addr().ok());
 
         let (opened, defaults) = (Arc::clone(&directory), topic_defaults.clone());
         let (controller, logs) = blocking(move || open_state(&opened, &defaults)).await?;
@@ -129,6 +136,7 @@ impl Broker {
                 min_idle: Duration::from_millis(config.fetch_session_min_idle_ms),
             }),
             gate,
+            metrics: Metrics::new(config.slow_request_ms),
             budget: Arc::new(MemoryBudget::new(config.request_memory_bytes)),
             cold_reads: DiskThreads::new(config.read_threads),
             deletions: DiskThreads::new(DELETIONS_AT_ONCE),
@@ -136,13 +144,23 @@ impl Broker {
             config,
         });
         server::start(&core, listeners, &stopped);
+        metrics::serve(&core, for_metrics, &stopped);
         spawn_upkeep(&core, logs, &stopped);
         if let Some(address) = local_address(&addresses) {
             directory.announce(&address.to_string())?;
         }
         tracing::info!(node = %core.node, ?addresses, "the broker serves");
         let connect = InProcess::new(&core, runtime, stopped);
-        Ok(Self { core, connect, addresses, advertised, stop, all_gone, _subscription: subscription })
+        Ok(Self {
+            core,
+            connect,
+            addresses,
+            metrics_address,
+            advertised,
+            stop,
+            all_gone,
+            _subscription: subscription,
+        })
     }
 
     /// Opens connections to this broker from within the process. It does not keep the broker running.
@@ -153,6 +171,11 @@ impl Broker {
     /// The addresses that the broker listens on; several for `localhost`, none where it is only embedded.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where metrics and health are told; `None` where they are not.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
     }
 
     /// The `host:port` that clients are told to connect to; `None` where it is only embedded.

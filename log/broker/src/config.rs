@@ -21,6 +21,12 @@ pub struct BrokerConfig {
     /// The `host:port` that clients are told to connect to. Default: the first of `listen`, with the port it
     /// really got.
     pub advertised: Option<String>,
+    /// Where metrics and health are told over HTTP, `host:port`, on this machine only: `/metrics` for Prometheus,
+    /// `/health/live` and `/health/ready`. Default none.
+    pub metrics_listen: Option<String>,
+    /// A request that takes this many ms or longer is told of in the log, with where its time went; 0 tells of none.
+    /// Waiting for what a fetch asks for or a group's other members does not count. Default 1 s.
+    pub slow_request_ms: u64,
     /// Partitions of a topic that is created without saying how many. Default 1, as Kafka's.
     pub default_partitions: i32,
     /// Whether a topic is created when a producer or consumer first asks for it. Default true, as Kafka's.
@@ -112,6 +118,8 @@ impl Default for BrokerConfig {
             node_id: None,
             listen: Vec::new(),
             advertised: None,
+            metrics_listen: None,
+            slow_request_ms: 1_000,
             default_partitions: 1,
             auto_create_topics: true,
             max_request_bytes: 100 << 20,

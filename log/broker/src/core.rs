@@ -10,6 +10,7 @@ use crate::config::BrokerConfig;
 use crate::disk_threads::DiskThreads;
 use crate::fetch_session::FetchSessions;
 use crate::group::GroupCoordinator;
+use crate::metrics::Metrics;
 use crate::partitions::Partitions;
 use crate::server::{Gate, MemoryBudget};
 use crate::topic_config::TopicDefaults;
@@ -35,6 +36,8 @@ pub(crate) struct Core {
     pub(crate) fetch_sessions: FetchSessions,
     /// Who may do what.
     pub(crate) gate: Arc<dyn Gate>,
+    /// What is counted.
+    pub(crate) metrics: Metrics,
     /// The memory budget of requests.
     pub(crate) budget: Arc<MemoryBudget>,
     /// Where reads wait for the disk.

@@ -6,6 +6,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use bytes::Bytes;
 use thalweg_protocol::bounds::{DecodeBudget, SIZE_PREFIX_BYTES};
@@ -18,6 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::core::Core;
 use crate::handlers::{Client, RequestContext};
+use crate::metrics::Course;
 use crate::server::{Departure, MemoryBudget, Order, Reservation, dispatch};
 
 /// Requests that may wait on one connection before they begin. A client that hands over more is cut off: over
@@ -126,8 +128,8 @@ async fn serve(core: Arc<Core>, mut handed: mpsc::Receiver<Handed>, mut stop: wa
         tokio::select! {
             biased;
             departed = server.order.next(), if has_begun => {
-                if let Some((ticket, departure)) = departed
-                    && server.depart(ticket, departure).is_break()
+                if let Some((ticket, course, departure)) = departed
+                    && server.depart(ticket, &course, departure).is_break()
                 {
                     return;
                 }
@@ -169,6 +171,7 @@ struct Server {
 
 impl Server {
     fn begin(&mut self, handed: Handed, reservation: Option<Reservation>) {
+        let begun = Instant::now();
         let Handed { request, version, answer } = handed;
         let ticket = Ticket { api_key: request.api_key(), version, answer };
         let request = match self.core.config.in_process_through_bytes {
@@ -190,10 +193,11 @@ impl Server {
             version,
         };
         let answer = dispatch::begin(&context, request);
-        self.order.push(ticket, answer, reservation);
+        self.order.push(ticket, begun, answer, reservation);
     }
 
-    fn depart(&mut self, ticket: Ticket, departure: Departure) -> ControlFlow<()> {
+    fn depart(&mut self, ticket: Ticket, course: &Course, departure: Departure) -> ControlFlow<()> {
+        self.core.metrics.requests.note(ticket.api_key, &self.client, course);
         let (result, flow) = match departure {
             Departure::Response(response) => (self.respond(&ticket, response), ControlFlow::Continue(())),
             Departure::Silent => (Ok(ProduceResponse::default().into()), ControlFlow::Continue(())),

@@ -13,6 +13,7 @@ mod error;
 mod fetch_session;
 mod group;
 mod handlers;
+mod metrics;
 mod operations;
 mod partition;
 mod partitions;

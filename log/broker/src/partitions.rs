@@ -136,6 +136,13 @@ impl Partitions {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// The partitions that this node leads, topic by topic.
+    pub(crate) fn led(&self) -> Vec<Arc<Partition>> {
+        let mut topics: Vec<_> = self.index.read().by_name.values().cloned().collect();
+        topics.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        topics.iter().flat_map(|topic| topic.partitions.iter().flatten().cloned()).collect()
+    }
+
     /// The topic of this name.
     ///
     /// # Errors

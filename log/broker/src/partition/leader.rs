@@ -16,6 +16,7 @@ use super::isr::Isr;
 use super::pending_fetch::PendingFetch;
 use super::pending_produce::PendingProduce;
 use crate::error::Refusal;
+use crate::metrics::Traffic;
 
 /// A partition that this node leads.
 ///
@@ -32,6 +33,7 @@ pub(crate) struct Partition {
     has_given_up: AtomicBool,
     pending_produce: PendingProduce,
     pending_fetch: PendingFetch,
+    traffic: Traffic,
 }
 
 /// What the controller has decided about a partition.
@@ -56,6 +58,11 @@ impl Role {
     }
 }
 
+/// How many bytes of batches were found.
+fn size_of(read: &ReadInfo) -> u64 {
+    read.records.as_ref().map_or(0, |records| records.len as u64)
+}
+
 impl Partition {
     /// Takes the lead over `log`. What recovery found beyond the synced offset is synced first: it is in the
     /// log for good and consumers may have read it.
@@ -74,6 +81,7 @@ impl Partition {
             has_given_up: AtomicBool::new(false),
             pending_produce: PendingProduce::default(),
             pending_fetch: PendingFetch::default(),
+            traffic: Traffic::default(),
         };
         partition.advance();
         Ok(Arc::new(partition))
@@ -103,6 +111,11 @@ impl Partition {
     /// Its log, for what is not about leading: configs, retention, look-ups by time or epoch.
     pub(crate) fn log(&self) -> &Arc<Log> {
         &self.log
+    }
+
+    /// What has gone through it.
+    pub(crate) fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
     /// The epoch in which this node leads.
@@ -168,6 +181,10 @@ impl Partition {
 
     fn append_as(&self, batch: &RecordBatch, origin: AppendOrigin) -> Result<AppendInfo, Refusal> {
         let info = self.log.append_as_leader(batch, self.leader_epoch(), origin)?;
+        if !info.is_duplicate {
+            let header = batch.header();
+            self.traffic.appended(header.records_count.max(0) as u64, header.size_in_bytes() as u64);
+        }
         self.appended();
         Ok(info)
     }
@@ -223,7 +240,9 @@ impl Partition {
         bound: ReadBound,
         at_least_one: bool,
     ) -> Result<ReadInfo, Refusal> {
-        Ok(self.log.read(offset, max_bytes, bound, at_least_one)?)
+        let read = self.log.read(offset, max_bytes, bound, at_least_one)?;
+        self.traffic.read(size_of(&read));
+        Ok(read)
     }
 
     /// The same where nobody may wait for the disk: `None` when that would have to be.
@@ -237,7 +256,9 @@ impl Partition {
         bound: ReadBound,
         at_least_one: bool,
     ) -> Result<Option<ReadInfo>, Refusal> {
-        Ok(self.log.read_cached(offset, max_bytes, bound, at_least_one)?)
+        let read = self.log.read_cached(offset, max_bytes, bound, at_least_one)?;
+        self.traffic.read(read.as_ref().map_or(0, size_of));
+        Ok(read)
     }
 
     /// Where `epoch` ended, for consumers that want to know whether the log was truncated (KIP-320).

@@ -42,6 +42,12 @@ impl MemoryBudget {
         }
     }
 
+    /// How many bytes are held.
+    pub(crate) fn used(&self) -> usize {
+        let free = self.small.available_permits() + self.large.available_permits();
+        (self.small_units + self.large_units).saturating_sub(free) * UNIT
+    }
+
     /// Waits until `bytes` can be held. A request larger than the whole share takes all of it.
     pub(crate) async fn reserve(&self, bytes: usize) -> Reservation {
         let (share, units) = self.share(bytes);

@@ -23,6 +23,7 @@ use super::order::{Answer, Departure, Order};
 use super::output::Output;
 use crate::core::Core;
 use crate::handlers::{Client, RequestContext, api_versions};
+use crate::metrics::Course;
 
 /// The slowest that a request may arrive once its time is up, in bytes a second: large requests get longer.
 const SLOWEST_ARRIVAL: u64 = 1 << 20;
@@ -36,6 +37,7 @@ const GATHER: usize = 256 * 1024;
 /// Where the answer to a request goes.
 struct Ticket {
     correlation_id: i32,
+    api_key: ApiKey,
     /// The version to encode the answer in.
     version: i16,
 }
@@ -80,9 +82,10 @@ pub(crate) async fn serve(
     stop: watch::Receiver<bool>,
 ) {
     let _alive = core.alive.clone();
+    let _open = core.metrics.connections.open();
     let end = match socket.set_nodelay(true) {
         Ok(()) => {
-            let mut connection = Connection::new(core, socket, peer);
+            let mut connection = Connection::new(Arc::clone(&core), socket, peer);
             let Err(end) = connection.run(stop).await;
             end
         }
@@ -138,8 +141,8 @@ impl Connection {
                 biased;
                 departed = self.order.next(), if has_begun => {
                     self.last_activity = Instant::now();
-                    if let Some((ticket, departure)) = departed {
-                        self.depart(ticket, departure)?;
+                    if let Some((ticket, course, departure)) = departed {
+                        self.depart(ticket, &course, departure)?;
                         self.depart_ready()?;
                         self.flush(&mut stop).await?;
                     }
@@ -173,9 +176,11 @@ impl Connection {
 
     fn begin(&mut self, frame: Frame) -> Result<(), End> {
         let Frame { bytes, reservation } = frame;
+        let begun = self.last_activity.into_std();
         let (ticket, answer) = match decode_request(bytes, DecodeBudget::REQUEST) {
             Ok((header, request)) => {
-                let ticket = Ticket { correlation_id: header.correlation_id, version: header.api_version };
+                let (api_key, version) = (request.api_key(), header.api_version);
+                let ticket = Ticket { correlation_id: header.correlation_id, api_key, version };
                 let context = RequestContext {
                     core: Arc::clone(&self.core),
                     client: Arc::clone(&self.client),
@@ -186,14 +191,18 @@ impl Connection {
             }
             Err(RequestError::UnsupportedVersion {
                 api_key: ApiKey::ApiVersions, correlation_id, ..
-            }) => (Ticket { correlation_id, version: 0 }, Answer::now(api_versions::unsupported())),
+            }) => (
+                Ticket { correlation_id, api_key: ApiKey::ApiVersions, version: 0 },
+                Answer::now(api_versions::unsupported()),
+            ),
             Err(error) => return Err(error.into()),
         };
-        self.order.push(ticket, answer, Some(reservation));
+        self.order.push(ticket, begun, answer, Some(reservation));
         Ok(())
     }
 
-    fn depart(&mut self, ticket: Ticket, departure: Departure) -> Result<(), End> {
+    fn depart(&mut self, ticket: Ticket, course: &Course, departure: Departure) -> Result<(), End> {
+        self.core.metrics.requests.note(ticket.api_key, &self.client, course);
         match departure {
             Departure::Response(response) => {
                 let frame = encode_response(&response, ticket.version, ticket.correlation_id)?;
@@ -210,8 +219,8 @@ impl Connection {
         let mut context = Context::from_waker(Waker::noop());
         while !self.order.is_empty() && self.output.bytes_in_memory() < GATHER {
             let Poll::Ready(departed) = self.order.poll_next(&mut context) else { break };
-            if let Some((ticket, departure)) = departed {
-                self.depart(ticket, departure)?;
+            if let Some((ticket, course, departure)) = departed {
+                self.depart(ticket, &course, departure)?;
             }
         }
         Ok(())

@@ -11,15 +11,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::error::Error;
+use crate::metrics::{Connections, Seldom};
 
 /// How many connections the system queues for one listener until they are accepted.
 const BACKLOG: i32 = 1024;
 
 /// How long to wait after the system has run out of descriptors or memory.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
-
-/// How much time lies between two warnings of the same kind.
-const BETWEEN_WARNINGS: Duration = Duration::from_secs(10);
 
 /// How often another port is tried when the one the system chose is taken on the other address of localhost.
 const PORT_TRIES: usize = 16;
@@ -106,8 +104,7 @@ pub(crate) struct ConnectionCaps {
     max: usize,
     max_per_address: usize,
     open: Mutex<Open>,
-    /// When a refusal was last told of, and how many there have been since.
-    refused: Mutex<(Option<Instant>, u64)>,
+    refusals: Seldom,
 }
 
 /// How many connections are open, and how many of them from each address.
@@ -126,7 +123,7 @@ pub(crate) struct Place {
 
 impl ConnectionCaps {
     pub(crate) fn new(max: usize, max_per_address: usize) -> Arc<Self> {
-        Arc::new(Self { max, max_per_address, open: Mutex::default(), refused: Mutex::default() })
+        Arc::new(Self { max, max_per_address, open: Mutex::default(), refusals: Seldom::default() })
     }
 
     fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
@@ -142,16 +139,10 @@ impl ConnectionCaps {
 
     /// Tells of a connection that was refused, unless that has just been done.
     fn tell_refused(&self, peer: SocketAddr) {
-        let mut refused = self.refused.lock();
-        let (told, since) = &mut *refused;
-        *since += 1;
-        if told.is_some_and(|told| told.elapsed() < BETWEEN_WARNINGS) {
-            return;
+        if let Some(refused) = self.refusals.due(Instant::now()) {
+            let (max, max_per_address) = (self.max, self.max_per_address);
+            tracing::warn!(%peer, refused, max, max_per_address, "refusing connections: too many are open");
         }
-        let (max, max_per_address) = (self.max, self.max_per_address);
-        tracing::warn!(%peer, refused = *since, max, max_per_address, "refusing connections: too many are open");
-        *told = Some(Instant::now());
-        *since = 0;
     }
 }
 
@@ -172,22 +163,25 @@ impl Drop for Place {
 pub(crate) async fn accept(
     listener: TcpListener,
     caps: Arc<ConnectionCaps>,
+    counted: &Connections,
     serve: impl Fn(TcpStream, SocketAddr, Place),
 ) {
-    let mut told = None;
+    let failures = Seldom::default();
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => match caps.enter(peer.ip()) {
                 Some(place) => serve(socket, peer, place),
-                None => caps.tell_refused(peer),
+                None => {
+                    counted.refuse();
+                    caps.tell_refused(peer);
+                }
             },
             Err(error) if is_of_one_connection(&error) => {
                 tracing::debug!(%error, "a connection ended before it was accepted");
             }
             Err(error) => {
-                if told.is_none_or(|told: Instant| told.elapsed() >= BETWEEN_WARNINGS) {
+                if failures.due(Instant::now()).is_some() {
                     tracing::warn!(%error, "cannot accept connections for the moment");
-                    told = Some(Instant::now());
                 }
                 tokio::time::sleep(ACCEPT_BACKOFF).await;
             }

@@ -34,9 +34,10 @@ pub(crate) fn start(core: &Arc<Core>, listeners: Vec<TcpListener>, stop: &watch:
         let mut stopped = stop.clone();
         tokio::spawn(async move {
             let _alive = core.alive.clone();
-            let accepting = listener::accept(socket, caps, |socket, peer, place| {
-                tokio::spawn(connection::serve(Arc::clone(&core), socket, peer, place, stop.clone()));
-            });
+            let accepting =
+                listener::accept(socket, caps, &core.metrics.connections, |socket, peer, place| {
+                    tokio::spawn(connection::serve(Arc::clone(&core), socket, peer, place, stop.clone()));
+                });
             tokio::select! {
                 () = accepting => {}
                 _ = stopped.changed() => {}

@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use thalweg_protocol::messages::Response;
 
 use super::budget::Reservation;
+use crate::metrics::Course;
 
 /// A response that is not there yet.
 pub(crate) type PendingResponse = Pin<Box<dyn Future<Output = Response> + Send>>;
@@ -89,6 +91,7 @@ pub(crate) struct Order<T> {
 struct Entry<T> {
     ticket: T,
     answer: Answer,
+    course: Course,
     reservation: Option<Reservation>,
 }
 
@@ -108,12 +111,19 @@ impl<T> Order<T> {
         !blocked && !self.closing && self.begun.len() < self.limit
     }
 
-    /// Queues the answer of the request that has just begun. `reservation` is what the request's bytes hold of
+    /// Queues the answer of the request that began at `begun`. `reservation` is what the request's bytes hold of
     /// the memory budget; a request that has had its effect gives it back at once.
-    pub(crate) fn push(&mut self, ticket: T, answer: Answer, reservation: Option<Reservation>) {
+    pub(crate) fn push(
+        &mut self,
+        ticket: T,
+        begun: Instant,
+        answer: Answer,
+        reservation: Option<Reservation>,
+    ) {
         debug_assert!(self.may_begin(), "nothing begins behind a request that blocks");
         self.closing = matches!(answer, Answer::Close { .. });
-        let mut entry = Entry { ticket, answer: Answer::Silent, reservation };
+        let course = Course::at_once(begun, begun);
+        let mut entry = Entry { ticket, answer: Answer::Silent, course, reservation };
         entry.hold(answer);
         self.begun.push_back(entry);
     }
@@ -123,12 +133,12 @@ impl<T> Order<T> {
     ///
     /// # Panics
     /// When the order is empty.
-    pub(crate) async fn next(&mut self) -> Option<(T, Departure)> {
+    pub(crate) async fn next(&mut self) -> Option<(T, Course, Departure)> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
     /// What [`Order::next`] waits for, if it is there.
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<(T, Departure)>> {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<(T, Course, Departure)>> {
         // Nothing begins behind a request that blocks, so it is always the last.
         let newest = self.begun.back_mut().expect("the caller has seen that something has begun");
         if let Answer::Blocks(pending) = &mut newest.answer
@@ -141,20 +151,23 @@ impl<T> Order<T> {
         let oldest = self.begun.front_mut().expect("the caller has seen that something has begun");
         match &mut oldest.answer {
             Answer::Waits(pending) => match pending.as_mut().poll(context) {
-                Poll::Ready(response) => oldest.answer = Answer::Now(response),
+                Poll::Ready(response) => {
+                    oldest.answer = Answer::Now(response);
+                    oldest.course.answered = Instant::now();
+                }
                 Poll::Pending => return Poll::Pending,
             },
             Answer::Blocks(_) => return Poll::Pending,
             Answer::Now(_) | Answer::Silent | Answer::Close { .. } => {}
         }
-        let Entry { ticket, answer, .. } = self.begun.pop_front().expect("it was there a moment ago");
+        let Entry { ticket, answer, course, .. } = self.begun.pop_front().expect("it was there a moment ago");
         let departure = match answer {
             Answer::Now(response) => Departure::Response(response),
             Answer::Silent => Departure::Silent,
             Answer::Close { reason } => Departure::Close { reason },
             Answer::Waits(_) | Answer::Blocks(_) => unreachable!("a pending answer was polled to its end"),
         };
-        Poll::Ready(Some((ticket, departure)))
+        Poll::Ready(Some((ticket, course, departure)))
     }
 }
 
@@ -163,6 +176,7 @@ impl<T> Entry<T> {
     fn hold(&mut self, answer: Answer) {
         if !matches!(answer, Answer::Blocks(_)) {
             self.reservation = None;
+            self.course = Course::at_once(self.course.begun, Instant::now());
         }
         self.answer = answer;
     }
@@ -188,7 +202,7 @@ mod tests {
 
     fn poll(order: &mut Order<i16>) -> Poll<Option<i16>> {
         order.poll_next(&mut Context::from_waker(Waker::noop())).map(|departed| {
-            departed.map(|(ticket, departure)| {
+            departed.map(|(ticket, _course, departure)| {
                 match departure {
                     Departure::Response(answer) => assert_eq!(answer, response(ticket)),
                     Departure::Silent => {}
@@ -203,9 +217,9 @@ mod tests {
     fn answers_leave_in_the_order_in_which_requests_began() {
         let mut order = Order::new(8);
         let (first, waiting) = waits();
-        order.push(0, waiting, None);
-        order.push(1, Answer::Now(response(1)), None);
-        order.push(2, Answer::Silent, None);
+        order.push(0, Instant::now(), waiting, None);
+        order.push(1, Instant::now(), Answer::Now(response(1)), None);
+        order.push(2, Instant::now(), Answer::Silent, None);
         assert_eq!(poll(&mut order), Poll::Pending);
         first.send(0).expect("somebody waits");
         for ticket in 0..3 {
@@ -218,9 +232,14 @@ mod tests {
     fn nothing_begins_behind_a_request_that_blocks() {
         let mut order = Order::new(8);
         let (first, waiting) = waits();
-        order.push(0, waiting, None);
+        order.push(0, Instant::now(), waiting, None);
         let (effect, has_effect) = oneshot::channel::<Answer>();
-        order.push(1, Answer::Blocks(Box::pin(async move { has_effect.await.expect("it is sent") })), None);
+        order.push(
+            1,
+            Instant::now(),
+            Answer::Blocks(Box::pin(async move { has_effect.await.expect("it is sent") })),
+            None,
+        );
         assert!(!order.may_begin());
         assert_eq!(poll(&mut order), Poll::Pending);
         // The effect comes although an older answer still waits, and lets the next request begin.
@@ -238,9 +257,9 @@ mod tests {
     #[test]
     fn an_order_is_full_at_its_limit_and_over_after_a_close() {
         let mut order = Order::new(2);
-        order.push(0, Answer::Now(response(0)), None);
+        order.push(0, Instant::now(), Answer::Now(response(0)), None);
         assert!(order.may_begin());
-        order.push(1, Answer::Close { reason: String::new() }, None);
+        order.push(1, Instant::now(), Answer::Close { reason: String::new() }, None);
         assert!(!order.may_begin());
         assert_eq!(poll(&mut order), Poll::Ready(Some(0)));
         assert!(!order.may_begin(), "the connection is about to be closed");

@@ -15,6 +15,7 @@ mod hostile;
 mod kcat;
 mod limits;
 mod listening;
+mod metrics;
 mod offsets;
 mod producing;
 mod restarting;
