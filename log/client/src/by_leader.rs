@@ -13,24 +13,22 @@ use thalweg_protocol::messages::list_offsets::{ListOffsetsPartition, ListOffsets
 use thalweg_protocol::messages::{Api, ApiKey};
 use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, TopicPartition, Uuid};
 
+use crate::asking::{Answers, Asking};
 use crate::cluster::Cluster;
 use crate::config::Isolation;
 use crate::consumer::{ListedOffset, OffsetSpec};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::node::Node;
 
 /// The first version of ListOffsets that knows [`OffsetSpec::MaxTimestamp`].
 const MAX_TIMESTAMP_VERSION: i16 = 7;
 
 /// One partition of a request, and the leader epoch it is sent under.
-struct Asked<T> {
-    partition: TopicPartition,
-    leader_epoch: LeaderEpoch,
-    what: T,
+pub(crate) struct Asked<T> {
+    pub(crate) partition: TopicPartition,
+    pub(crate) leader_epoch: LeaderEpoch,
+    pub(crate) what: T,
 }
-
-/// What a leader said of each partition it was asked about.
-type Answers<R> = Result<Vec<(TopicPartition, Result<R, ErrorCode>)>>;
 
 /// Groups by topic, as requests want it.
 pub(crate) fn by_topic<T>(
@@ -69,98 +67,93 @@ impl<R> AnswersByPartition<R> {
     }
 }
 
-/// Asks the leaders until each partition has an answer; moves with the leaders.
+/// Asks the leaders until each partition has an answer of its own; moves with the leaders.
+pub(crate) async fn ask_leaders_each<T: Clone, R>(
+    cluster: &Arc<Cluster>,
+    api: ApiKey,
+    operation: &'static str,
+    open: BTreeMap<TopicPartition, T>,
+    ask: impl Fn(Arc<Node>, Vec<Asked<T>>) -> BoxFuture<'static, Answers<TopicPartition, R>>,
+) -> BTreeMap<TopicPartition, Result<R>> {
+    let mut asking = Asking::new(cluster, api, operation, open);
+    loop {
+        ask_leaders_once(cluster, &mut asking, &ask).await;
+        if !asking.pause().await {
+            return asking.finish();
+        }
+        // A failure of this shows in the next attempt.
+        let _ = cluster.refresh().await;
+    }
+}
+
+/// Asks the leaders until each partition has an answer; the first refusal that does not pass ends it.
 async fn ask_leaders<T: Clone, R>(
     cluster: &Arc<Cluster>,
     api: ApiKey,
     operation: &'static str,
-    mut open: BTreeMap<TopicPartition, T>,
-    ask: impl Fn(Arc<Node>, Vec<Asked<T>>) -> BoxFuture<'static, Answers<R>>,
+    open: BTreeMap<TopicPartition, T>,
+    ask: impl Fn(Arc<Node>, Vec<Asked<T>>) -> BoxFuture<'static, Answers<TopicPartition, R>>,
 ) -> Result<BTreeMap<TopicPartition, R>> {
-    let mut retry = cluster.retry(operation);
-    let mut found = BTreeMap::new();
-    let mut last = None;
+    let mut asking = Asking::new(cluster, api, operation, open);
     loop {
-        let (asked, leaderless) = split_by_leader(cluster, &open).await?;
-        last = leaderless.or(last);
-        let calls = asked.into_iter().map(|(leader, asked)| {
-            let ask = &ask;
-            async move { ask(cluster.node(leader).await?, asked).await }
-        });
-        for answers in join_all(calls).await {
-            match answers {
-                Ok(answers) => last = settle(api, answers, &mut open, &mut found)?.or(last),
-                Err(error) if error.kind() == ErrorKind::Retry => last = Some(error),
-                Err(error) => return Err(error),
-            }
+        ask_leaders_once(cluster, &mut asking, &ask).await;
+        if asking.has_failed() || !asking.pause().await {
+            let each = asking.finish().into_iter();
+            return each.map(|(partition, answer)| Ok((partition, answer?))).collect();
         }
-        if open.is_empty() {
-            return Ok(found);
-        }
-        let why = last.take().unwrap_or(Error::BadAnswer { api, reason: "a partition is missing from it" });
-        retry.pause(why).await?;
-        if let Err(error) = cluster.refresh().await {
-            last = Some(error);
-        }
+        let _ = cluster.refresh().await;
     }
 }
 
-/// The open partitions by their leader; of those that have none, one error.
-async fn split_by_leader<T: Clone>(
+async fn ask_leaders_once<T: Clone, R>(
     cluster: &Arc<Cluster>,
-    open: &BTreeMap<TopicPartition, T>,
-) -> Result<(HashMap<NodeId, Vec<Asked<T>>>, Option<Error>)> {
+    asking: &mut Asking<TopicPartition, T, R>,
+    ask: &impl Fn(Arc<Node>, Vec<Asked<T>>) -> BoxFuture<'static, Answers<TopicPartition, R>>,
+) {
+    let calls = split_by_leader(cluster, asking).await.into_iter().map(|(leader, asked)| async move {
+        let partitions: Vec<_> = asked.iter().map(|asked| asked.partition.clone()).collect();
+        let answers = match cluster.node(leader).await {
+            Ok(node) => ask(node, asked).await,
+            Err(error) => Err(error),
+        };
+        (partitions, answers)
+    });
+    for (partitions, answers) in join_all(calls).await {
+        asking.settle_all(partitions, answers);
+    }
+}
+
+/// The open partitions by their leader; those that have none are settled with an error.
+async fn split_by_leader<T: Clone, R>(
+    cluster: &Arc<Cluster>,
+    asking: &mut Asking<TopicPartition, T, R>,
+) -> HashMap<NodeId, Vec<Asked<T>>> {
     let mut asked: HashMap<NodeId, Vec<Asked<T>>> = HashMap::new();
-    let mut leaderless = None;
-    cluster.want(open.keys().map(|partition| &partition.topic));
-    for (partition, what) in open {
-        let metadata = cluster.topic_known(&partition.topic).await?;
-        match metadata.leader(partition) {
-            Some((leader, leader_epoch)) => {
-                let (partition, what) = (partition.clone(), what.clone());
-                asked.entry(leader).or_default().push(Asked { partition, leader_epoch, what });
+    cluster.want(asking.open().keys().map(|partition| &partition.topic));
+    for (partition, what) in asking.open().clone() {
+        let metadata = match cluster.topic_known(&partition.topic).await {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                asking.settle(partition, Err(error));
+                continue;
             }
-            None if metadata.partition(partition).is_some() => {
-                leaderless = Some(Error::NoLeader { partition: partition.clone() });
+        };
+        let failure = match metadata.leader(&partition) {
+            Some((leader, leader_epoch)) => {
+                asked.entry(leader).or_default().push(Asked { partition, leader_epoch, what });
+                continue;
+            }
+            None if metadata.partition(&partition).is_some() => {
+                Error::NoLeader { partition: partition.clone() }
             }
             None => {
                 let partitions = metadata.topic(&partition.topic).map_or(0, |topic| topic.partitions.len());
-                return Err(Error::UnknownPartition {
-                    partition: partition.clone(),
-                    partitions: partitions as i32,
-                });
+                Error::UnknownPartition { partition: partition.clone(), partitions: partitions as i32 }
             }
-        }
+        };
+        asking.settle(partition, Err(failure));
     }
-    Ok((asked, leaderless))
-}
-
-/// Moves what was answered from `open` to `found`; returns a refusal that passes, and fails with one that
-/// does not.
-fn settle<T, R>(
-    api: ApiKey,
-    answers: Vec<(TopicPartition, Result<R, ErrorCode>)>,
-    open: &mut BTreeMap<TopicPartition, T>,
-    found: &mut BTreeMap<TopicPartition, R>,
-) -> Result<Option<Error>> {
-    let mut passing = None;
-    for (partition, answer) in answers {
-        match answer {
-            Ok(answer) => {
-                if open.remove(&partition).is_some() {
-                    found.insert(partition, answer);
-                }
-            }
-            Err(code) => {
-                let error = Error::Broker { api, code, subject: partition.to_string(), message: None };
-                if error.kind() != ErrorKind::Retry {
-                    return Err(error);
-                }
-                passing = Some(error);
-            }
-        }
-    }
-    Ok(passing)
+    asked
 }
 
 /// Looks up offsets in the logs of partitions.
@@ -171,7 +164,7 @@ pub(crate) async fn list_offsets(
 ) -> Result<BTreeMap<TopicPartition, ListedOffset>> {
     let timeout_ms = cluster.config().request_timeout_ms.min(i32::MAX as u64) as i32;
     let ask =
-        move |node: Arc<Node>, asked: Vec<Asked<OffsetSpec>>| -> BoxFuture<'static, Answers<ListedOffset>> {
+        move |node: Arc<Node>, asked: Vec<Asked<OffsetSpec>>| -> BoxFuture<'static, Answers<TopicPartition, ListedOffset>> {
             Box::pin(async move { list_offsets_of(&node, asked, isolation, timeout_ms).await })
         };
     ask_leaders(cluster, ApiKey::ListOffsets, "listing offsets", wanted.into_iter().collect(), ask).await
@@ -182,7 +175,7 @@ async fn list_offsets_of(
     asked: Vec<Asked<OffsetSpec>>,
     isolation: Isolation,
     timeout_ms: i32,
-) -> Answers<ListedOffset> {
+) -> Answers<TopicPartition, ListedOffset> {
     let wants_max = asked.iter().any(|asked| asked.what == OffsetSpec::MaxTimestamp);
     let min_version = if wants_max { MAX_TIMESTAMP_VERSION } else { *ListOffsetsRequest::VERSIONS.start() };
     let topics = by_topic(asked.into_iter().map(|asked| (asked.partition, (asked.leader_epoch, asked.what))));
@@ -210,7 +203,8 @@ async fn list_offsets_of(
                 timestamp: found.timestamp,
                 leader_epoch: LeaderEpoch(found.leader_epoch),
             };
-            answers.push((partition, checked(found.error_code, listed)));
+            let answer = checked(ApiKey::ListOffsets, &partition, found.error_code, listed);
+            answers.push((partition, answer));
         }
     }
     Ok(answers)
@@ -222,7 +216,7 @@ pub(crate) async fn delete_records(
     before: impl IntoIterator<Item = (TopicPartition, Offset)>,
 ) -> Result<BTreeMap<TopicPartition, Offset>> {
     let timeout_ms = cluster.config().request_timeout_ms.min(i32::MAX as u64) as i32;
-    let ask = move |node: Arc<Node>, asked: Vec<Asked<Offset>>| -> BoxFuture<'static, Answers<Offset>> {
+    let ask = move |node: Arc<Node>, asked: Vec<Asked<Offset>>| -> BoxFuture<'static, Answers<TopicPartition, Offset>> {
         Box::pin(async move {
             let topics = by_topic(asked.into_iter().map(|asked| (asked.partition, asked.what)));
             let partition = |(partition_index, offset): (i32, Offset)| DeleteRecordsPartition {
@@ -239,7 +233,9 @@ pub(crate) async fn delete_records(
             for topic in response.topics {
                 for found in topic.partitions {
                     let partition = TopicPartition::new(topic.name.clone(), found.partition_index);
-                    answers.push((partition, checked(found.error_code, Offset(found.low_watermark))));
+                    let start = Offset(found.low_watermark);
+                    let answer = checked(ApiKey::DeleteRecords, &partition, found.error_code, start);
+                    answers.push((partition, answer));
                 }
             }
             Ok(answers)
@@ -248,9 +244,9 @@ pub(crate) async fn delete_records(
     ask_leaders(cluster, ApiKey::DeleteRecords, "deleting records", before.into_iter().collect(), ask).await
 }
 
-fn checked<R>(code: i16, answer: R) -> Result<R, ErrorCode> {
+fn checked<R>(api: ApiKey, partition: &TopicPartition, code: i16, answer: R) -> Result<R> {
     match ErrorCode::from(code) {
         ErrorCode::None => Ok(answer),
-        code => Err(code),
+        code => Err(Error::Broker { api, code, subject: partition.to_string(), message: None }),
     }
 }

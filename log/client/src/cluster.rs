@@ -326,6 +326,15 @@ impl Cluster {
         self.pool.node(metadata.broker(id).ok_or_else(unknown)?).await
     }
 
+    /// The connection to the controller, or to the broker that stands for it; to any broker while none is known.
+    pub(crate) async fn controller(&self) -> Result<Arc<Node>> {
+        let metadata = self.metadata();
+        match metadata.controller.and_then(|id| metadata.broker(id)) {
+            Some(broker) => self.pool.node(broker).await,
+            None => self.any_node().await,
+        }
+    }
+
     /// Any broker that can be reached: one that is connected, else one that is known, else a bootstrap
     /// broker.
     pub(crate) async fn any_node(&self) -> Result<Arc<Node>> {
@@ -399,13 +408,26 @@ pub(crate) struct Retry {
 impl Retry {
     /// Waits before the next attempt, or says that there is no time for one.
     pub(crate) async fn pause(&mut self, error: Error) -> Result<()> {
+        match self.wait().await {
+            true => Ok(()),
+            false => Err(self.timed_out(error)),
+        }
+    }
+
+    /// Waits before the next attempt; whether there is time for one.
+    pub(crate) async fn wait(&mut self) -> bool {
         let pause = self.backoff.next();
         if Instant::now() + pause > self.deadline {
-            let after_ms = self.limit.as_millis() as u64;
-            return Err(Error::TimedOut { operation: self.operation, after_ms, last: Some(Arc::new(error)) });
+            return false;
         }
         tokio::time::sleep(pause).await;
-        Ok(())
+        true
+    }
+
+    /// What is said when there is no time for another attempt.
+    pub(crate) fn timed_out(&self, last: Error) -> Error {
+        let after_ms = self.limit.as_millis() as u64;
+        Error::TimedOut { operation: self.operation, after_ms, last: Some(Arc::new(last)) }
     }
 }
 

@@ -9,11 +9,17 @@ use thalweg_protocol::messages::find_coordinator::FindCoordinatorRequest;
 use thalweg_protocol::messages::{Api, ApiKey};
 use thalweg_protocol::{ErrorCode, NodeId};
 
+use crate::asking::Answers;
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::metadata::BrokerAddress;
 use crate::node::Node;
 use crate::pool::Pool;
+
+/// The first version of FindCoordinator that tells groups from transactional ids.
+const TYPED: i16 = 1;
+/// The first version of FindCoordinator that takes several keys.
+const SEVERAL: i16 = 4;
 
 /// What a coordinator looks after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,50 +110,76 @@ impl Coordinator {
     }
 
     pub(crate) fn subject(&self) -> String {
-        match self.of {
-            CoordinatorOf::Group => format!("group {}", self.key),
-            CoordinatorOf::Transaction => format!("transactional id {}", self.key),
-        }
+        self.of.subject(&self.key)
     }
 
     async fn find(&self) -> Result<BrokerAddress> {
         let node = self.cluster.any_node().await?;
-        let version = node.offered().pick(ApiKey::FindCoordinator, FindCoordinatorRequest::VERSIONS)?;
-        let mut request = FindCoordinatorRequest::default();
-        if version >= 1 {
-            request.key_type = i8::from(self.of == CoordinatorOf::Transaction);
-        }
-        if version >= 4 {
-            request.coordinator_keys = vec![self.key.clone()];
-        } else {
-            request.key = self.key.clone();
-        }
-        let response = node.call_in(version, request, Duration::ZERO).await?;
-        let (code, message, id, host, port) = match response.coordinators.into_iter().next() {
-            Some(found) => (found.error_code, found.error_message, found.node_id, found.host, found.port),
-            None if version >= 4 => {
-                return Err(Error::BadAnswer {
-                    api: ApiKey::FindCoordinator,
-                    reason: "it names no coordinator",
-                });
-            }
-            None => {
-                (response.error_code, response.error_message, response.node_id, response.host, response.port)
-            }
-        };
-        let code = ErrorCode::from(code);
-        if !code.is_none() {
-            return Err(Error::Broker {
-                api: ApiKey::FindCoordinator,
-                code,
-                subject: self.subject(),
-                message,
-            });
-        }
-        let port = u16::try_from(port).map_err(|_| Error::BadAnswer {
-            api: ApiKey::FindCoordinator,
-            reason: "its port is out of range",
-        })?;
-        Ok(BrokerAddress { id: NodeId(id), host, port, rack: None })
+        let found = find_coordinators(&node, self.of, vec![self.key.clone()]).await?;
+        let missing = Error::BadAnswer { api: ApiKey::FindCoordinator, reason: "it names no coordinator" };
+        found.into_iter().next().ok_or(missing)?.1
     }
+}
+
+impl CoordinatorOf {
+    /// What errors are about.
+    pub(crate) fn subject(self, key: &str) -> String {
+        match self {
+            Self::Group => format!("group {key}"),
+            Self::Transaction => format!("transactional id {key}"),
+        }
+    }
+}
+
+/// Asks a broker for the coordinators of some groups or transactional ids: of all in one request if it can (KIP-699).
+pub(crate) async fn find_coordinators(
+    node: &Arc<Node>,
+    of: CoordinatorOf,
+    keys: Vec<ByteString>,
+) -> Answers<ByteString, BrokerAddress> {
+    let version = node.offered().pick(ApiKey::FindCoordinator, FindCoordinatorRequest::VERSIONS)?;
+    let key_type = if version >= TYPED { i8::from(of == CoordinatorOf::Transaction) } else { 0 };
+    if version >= SEVERAL {
+        let request = FindCoordinatorRequest { key_type, coordinator_keys: keys, ..Default::default() };
+        let response = node.call_in(version, request, Duration::ZERO).await?;
+        let found = response.coordinators.into_iter().map(|found| {
+            let address = address(of, &found.key, found.error_code, found.error_message, || {
+                (found.node_id, found.host, found.port)
+            });
+            (found.key, address)
+        });
+        return Ok(found.collect());
+    }
+    if of == CoordinatorOf::Transaction && version < TYPED {
+        // A broker from before transactions would take the id for a group's.
+        node.offered().pick(ApiKey::FindCoordinator, TYPED..=*FindCoordinatorRequest::VERSIONS.end())?;
+    }
+    let mut all = Vec::new();
+    for key in keys {
+        let request = FindCoordinatorRequest { key_type, key: key.clone(), ..Default::default() };
+        let found = node.call_in(version, request, Duration::ZERO).await?;
+        let address = address(of, &key, found.error_code, found.error_message, || {
+            (found.node_id, found.host, found.port)
+        });
+        all.push((key, address));
+    }
+    Ok(all)
+}
+
+fn address(
+    of: CoordinatorOf,
+    key: &str,
+    code: i16,
+    message: Option<ByteString>,
+    found: impl FnOnce() -> (i32, ByteString, i32),
+) -> Result<BrokerAddress> {
+    let api = ApiKey::FindCoordinator;
+    let code = ErrorCode::from(code);
+    if !code.is_none() {
+        return Err(Error::Broker { api, code, subject: of.subject(key), message });
+    }
+    let (id, host, port) = found();
+    let port =
+        u16::try_from(port).map_err(|_| Error::BadAnswer { api, reason: "its port is out of range" })?;
+    Ok(BrokerAddress { id: NodeId(id), host, port, rack: None })
 }

@@ -7,6 +7,8 @@ use thalweg_protocol::messages::ApiKey;
 use thalweg_protocol::record::RecordError;
 use thalweg_protocol::{ConnectionError, ErrorCode, Offset, TopicPartition};
 
+use crate::releases::first_release;
+
 /// What the caller of a failed operation must do: see [`Error::kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -48,9 +50,15 @@ pub enum Error {
         /// What the broker had to add.
         message: Option<ByteString>,
     },
-    /// The broker and this client have no version of an API in common.
-    #[error("the broker does not offer {api} in a version from {ours_min} to {ours_max}{}", offers(*theirs))]
+    /// The broker and this client have no version of an API in common, or none that can do what was asked for.
+    #[error(
+        "{broker} does not offer {api} in a version from {ours_min} to {ours_max}{}{}",
+        offers(*theirs),
+        wanted(*api)
+    )]
     UnsupportedVersion {
+        /// `host:port` of the broker.
+        broker: String,
         /// The API.
         api: ApiKey,
         /// The lowest version that would do.
@@ -305,6 +313,16 @@ fn offers(theirs: Option<(i16, i16)>) -> String {
     match theirs {
         Some((min, max)) => format!(", only from {min} to {max}"),
         None => " or any other".to_owned(),
+    }
+}
+
+/// Which broker would do instead.
+fn wanted(api: ApiKey) -> String {
+    match first_release(api) {
+        Some(release) => {
+            format!("; Apache Kafka has {api} since {release}: ask a broker that does, or do without")
+        }
+        None => String::new(),
     }
 }
 

@@ -37,7 +37,9 @@
 //! fetches and searches for positions, tells what the membership has come to, and sends the next fetch before it returns what the last one brought.
 
 mod admin;
+mod asking;
 mod backoff;
+mod by_coordinator;
 mod by_leader;
 mod client;
 mod clock;
@@ -50,9 +52,18 @@ mod metadata;
 mod node;
 mod pool;
 mod producer;
+mod releases;
 mod tcp;
 
-pub use admin::{Admin, ClusterDescription, CreatedTopic, NewTopic};
+pub use admin::{
+    AbortTransaction, Admin, ClusterDescription, ConfigChange, ConfigChanges, ConfigEntry, ConfigResource,
+    ConfigResourceType, ConfigSource, ConfigSynonym, ConfigType, CreatedTopic, Election, ElectionType,
+    FeatureChange, FeatureUpdate, Features, FencedProducer, GroupDescription, GroupFilter, GroupState,
+    GroupType, ListedGroup, ListedTransaction, Listing, LogDir, LogDirReplica, MemberDescription, MemberRef,
+    NewPartitions, NewTopic, ProducerState, QuorumDescription, QuorumNode, QuorumReplica, QuotaAlteration,
+    QuotaEntity, QuotaFilter, QuotaMatch, Reassignment, RemovedMember, TransactionDescription,
+    TransactionFilter, TransactionState,
+};
 pub use client::Client;
 pub use config::{Acks, ClientConfig, ConsumerConfig, Isolation, OffsetReset, ProducerConfig};
 pub use consumer::{

@@ -31,15 +31,18 @@ pub(crate) struct Node {
 /// What a broker offers.
 #[derive(Debug, Default)]
 pub(crate) struct Offered {
+    /// Of the broker, for errors.
+    address: String,
     versions: HashMap<i16, (i16, i16)>,
     features: HashMap<ByteString, i16>,
 }
 
 impl Offered {
-    fn new(response: ApiVersionsResponse) -> Self {
+    fn new(address: String, response: ApiVersionsResponse) -> Self {
         let keys = response.api_keys.into_iter();
         let features = response.finalized_features.into_iter();
         Self {
+            address,
             versions: keys.map(|key| (key.api_key, (key.min_version, key.max_version))).collect(),
             features: features.map(|feature| (feature.name, feature.max_version_level)).collect(),
         }
@@ -55,7 +58,7 @@ impl Offered {
                 return Ok(best);
             }
         }
-        Err(Error::UnsupportedVersion { api, ours_min, ours_max, theirs })
+        Err(Error::UnsupportedVersion { broker: self.address.clone(), api, ours_min, ours_max, theirs })
     }
 
     /// The level of a finalised feature of the cluster, 0 when it has none.
@@ -87,7 +90,7 @@ impl Node {
             let response = typed::<ApiVersionsRequest>(answer)?;
             match ErrorCode::from(response.error_code) {
                 ErrorCode::None => {
-                    let offered = Offered::new(response);
+                    let offered = Offered::new(address.clone(), response);
                     let is_stuck = AtomicBool::new(false);
                     return Ok(Self { address, connection, offered, request_timeout, is_stuck });
                 }
@@ -177,14 +180,20 @@ mod tests {
     #[test]
     fn the_highest_common_version_is_picked() {
         let offered =
-            Offered { versions: HashMap::from([(0, (3, 9)), (1, (14, 20))]), features: HashMap::new() };
+            Offered { address: "b:1".to_owned(), versions: HashMap::from([(0, (3, 9)), (1, (14, 20)), (66, (1, 1))]), features: HashMap::new() };
         assert_eq!(offered.pick(ApiKey::Produce, 3..=13).ok(), Some(9));
         assert_eq!(offered.pick(ApiKey::Produce, 3..=5).ok(), Some(5));
         assert_eq!(offered.pick(ApiKey::Fetch, 4..=18).ok(), Some(18));
         let error = offered.pick(ApiKey::Fetch, 4..=13).expect_err("no version in common");
         assert_eq!(
             error.to_string(),
-            "the broker does not offer Fetch in a version from 4 to 13, only from 14 to 20"
+            "b:1 does not offer Fetch in a version from 4 to 13, only from 14 to 20"
+        );
+        let error = offered.pick(ApiKey::ListTransactions, 2..=2).expect_err("no version in common");
+        assert_eq!(
+            error.to_string(),
+            "b:1 does not offer ListTransactions in a version from 2 to 2, only from 1 to 1; Apache Kafka has \
+             ListTransactions since 3.0 (its version 2 since 4.1): ask a broker that does, or do without"
         );
         assert!(offered.pick(ApiKey::EndTxn, 0..=5).is_err());
     }

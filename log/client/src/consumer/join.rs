@@ -164,7 +164,7 @@ impl Joining {
             counts = Some(topics);
         }
         let assignment = self.sync(assignments, &name).await?;
-        Ok(Joined::Assigned { assignment: decode_assignment(assignment)?, assignor, counts })
+        Ok(Joined::Assigned { assignment: decode_assignment(ApiKey::SyncGroup, assignment)?, assignor, counts })
     }
 
     async fn join(&self) -> Result<JoinGroupResponse> {

@@ -42,10 +42,14 @@ pub(super) fn encode_subscription(
     subscription.to_bytes(VERSION).map_err(too_long("subscription"))
 }
 
+/// Reads what a consumer told the others, in an answer of `api`.
+pub(crate) fn decode_subscription(api: ApiKey, bytes: Bytes) -> Result<ConsumerProtocolSubscription> {
+    ConsumerProtocolSubscription::from_bytes(bytes)
+        .map_err(|_| Error::BadAnswer { api, reason: "a member's subscription is malformed" })
+}
+
 pub(super) fn decode_member(member: JoinGroupResponseMember) -> Result<GroupMember> {
-    let subscription = ConsumerProtocolSubscription::from_bytes(member.metadata).map_err(|_| {
-        Error::BadAnswer { api: ApiKey::JoinGroup, reason: "a member's subscription is malformed" }
-    })?;
+    let subscription = decode_subscription(ApiKey::JoinGroup, member.metadata)?;
     Ok(GroupMember {
         id: member.member_id,
         instance_id: member.group_instance_id,
@@ -65,12 +69,13 @@ pub(super) fn encode_assignment(assignment: &Assignment) -> Result<Bytes> {
     assignment.to_bytes(VERSION).map_err(too_long("assignor"))
 }
 
-pub(super) fn decode_assignment(bytes: Bytes) -> Result<Assignment> {
+/// Reads what a consumer was assigned, in an answer of `api`; empty for nothing.
+pub(crate) fn decode_assignment(api: ApiKey, bytes: Bytes) -> Result<Assignment> {
     if bytes.is_empty() {
         return Ok(Assignment::default());
     }
     let assignment = ConsumerProtocolAssignment::from_bytes(bytes)
-        .map_err(|_| Error::BadAnswer { api: ApiKey::SyncGroup, reason: "the assignment is malformed" })?;
+        .map_err(|_| Error::BadAnswer { api, reason: "an assignment is malformed" })?;
     Ok(Assignment { partitions: flat(assignment.assigned_partitions), user_data: assignment.user_data })
 }
 
@@ -114,8 +119,8 @@ mod tests {
 
         let assignment = Assignment { partitions: owned.to_vec(), user_data: None };
         let bytes = encode_assignment(&assignment).expect("it is short");
-        assert_eq!(decode_assignment(bytes).expect("it is whole"), assignment);
-        assert_eq!(decode_assignment(Bytes::new()).expect("nothing is assigned"), Assignment::default());
-        assert!(decode_assignment(Bytes::from_static(b"\0")).is_err());
+        assert_eq!(decode_assignment(ApiKey::SyncGroup, bytes).expect("it is whole"), assignment);
+        assert_eq!(decode_assignment(ApiKey::SyncGroup, Bytes::new()).expect("nothing is assigned"), Assignment::default());
+        assert!(decode_assignment(ApiKey::SyncGroup, Bytes::from_static(b"\0")).is_err());
     }
 }

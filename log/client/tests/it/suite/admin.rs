@@ -1,5 +1,6 @@
 use thalweg_client::{
-    CommittedOffset, Error, ErrorKind, Isolation, NewTopic, OffsetSpec, ProducerConfig, ProducerRecord,
+    CommittedOffset, Error, ErrorKind, Isolation, NewPartitions, NewTopic, OffsetSpec, ProducerConfig,
+    ProducerRecord,
 };
 use thalweg_protocol::{ErrorCode, NodeId, Offset};
 
@@ -101,4 +102,46 @@ pub async fn groups_offsets_are_kept(ground: &Ground) {
     assert_eq!(kept[&at(&topic, 1)], committed);
     let all = admin.committed_offsets(&group, None, false).await.expect("it answers");
     assert_eq!(all, kept);
+}
+
+pub async fn topics_are_validated_and_deleted_together(ground: &Ground) {
+    let admin = ground.client.admin();
+    let (there, new) = (ground.topic(1).await, ground.name("new"));
+    let wanted = [NewTopic::new(new.as_str(), 3), NewTopic::new(there.as_str(), 1)];
+    let validated = admin.validate_topics(&wanted).await.expect("it answers");
+    assert_eq!(validated[0].as_ref().map(|topic| &*topic.name).ok(), Some(new.as_str()), "{validated:?}");
+    let refused = validated[1].as_ref().expect_err("it exists");
+    assert_eq!(refused.code(), Some(ErrorCode::TopicAlreadyExists));
+    assert!(matches!(admin.describe_topic(&new).await, Err(Error::UnknownTopic { .. })));
+
+    let leader = admin.describe_topic(&there).await.expect("it is there").partitions[0].leader;
+    let placed = NewTopic::with_assignment(new.as_str(), vec![vec![leader], vec![leader]]);
+    admin.create_topic(placed).await.expect("it is created");
+    let described = admin.describe_topic(&new).await.expect("it is there");
+    assert_eq!(described.partitions.len(), 2);
+    assert_eq!(described.partitions[1].replicas, [leader]);
+
+    let missing = ground.name("missing");
+    let deleted = admin.delete_topics(&[&there, &missing, &new]).await;
+    assert_eq!(deleted.len(), 3);
+    assert!(deleted[&*there].is_ok() && deleted[&*new].is_ok(), "{deleted:?}");
+    assert!(matches!(deleted[&*missing], Err(Error::UnknownTopic { .. })), "{deleted:?}");
+}
+
+pub async fn partitions_are_added(ground: &Ground) {
+    let admin = ground.client.admin();
+    let (topic, missing) = (ground.topic(2).await, ground.name("missing"));
+    let wanted = [NewPartitions::new(topic.as_str(), 5), NewPartitions::new(missing.as_str(), 2)];
+    for validate_only in [true, false] {
+        let added = admin.create_partitions(&wanted, validate_only).await;
+        assert!(added[&*topic].is_ok(), "{added:?}");
+        assert!(matches!(added[&*missing], Err(Error::UnknownTopic { .. })), "{added:?}");
+        let described = admin.describe_topic(&topic).await.expect("it is there");
+        assert_eq!(described.partitions.len(), if validate_only { 2 } else { 5 });
+    }
+    let producer = ground.producer(ProducerConfig::default());
+    ground.write(&producer, &topic, 4, &["in a new partition"]).await;
+    let fewer = admin.create_partitions(&[NewPartitions::new(topic.as_str(), 3)], false).await;
+    let refused = fewer[&*topic].as_ref().expect_err("there are five");
+    assert_eq!((refused.code(), refused.kind()), (Some(ErrorCode::InvalidPartitions), ErrorKind::GiveUp));
 }

@@ -3,6 +3,10 @@
 //! With `THALWEG_TEST_KAFKA=host:port` it runs on Apache Kafka, too.
 
 mod admin;
+mod admin_cluster;
+mod admin_configs;
+mod admin_groups;
+mod admin_transactions;
 mod compaction;
 mod crossing;
 mod groups;
@@ -19,8 +23,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use thalweg_broker::{Broker, BrokerConfig};
 use thalweg_client::{
-    Client, ClientConfig, Consumer, ConsumerConfig, NewTopic, OffsetReset, Producer, ProducerConfig,
-    ProducerRecord, TcpConnector,
+    Client, ClientConfig, Consumer, ConsumerConfig, Error, ErrorKind, NewTopic, OffsetReset, Producer,
+    ProducerConfig, ProducerRecord, TcpConnector,
 };
 use thalweg_protocol::record::OwnedRecord;
 use thalweg_protocol::{Connect, TopicPartition};
@@ -38,6 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Ground {
     client: Client,
     config: ClientConfig,
+    is_kafka: bool,
     /// A broker of its own, with its directory, which goes last.
     _broker: Option<(Broker, TempDir)>,
 }
@@ -55,7 +60,7 @@ impl Ground {
         let bootstrap = std::env::var("THALWEG_TEST_KAFKA").ok()?;
         let config = ClientConfig::with_bootstrap(&bootstrap);
         let client = Client::connect(config.clone()).await.expect("the broker answers");
-        Some(Self { client, config, _broker: None })
+        Some(Self { client, config, is_kafka: true, _broker: None })
     }
 
     async fn thalweg(way: Way) -> Option<Self> {
@@ -73,7 +78,7 @@ impl Ground {
             None => ClientConfig::with_connector(Arc::new(broker.connect())),
         };
         let client = Client::connect(config.clone()).await.expect("the broker answers");
-        Some(Self { client, config, _broker: Some((broker, directory)) })
+        Some(Self { client, config, is_kafka: false, _broker: Some((broker, directory)) })
     }
 
     /// A client whose requests and answers can get lost, and which is not patient.
@@ -86,6 +91,19 @@ impl Ground {
             ..self.config.clone()
         };
         (lossy, Client::connect(config).await.expect("the broker answers"))
+    }
+
+    /// The answer of an API that this broker may lack, which it must then say; Kafka has all of them.
+    fn offered<R>(&self, answer: Result<R, Error>) -> Option<R> {
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(error @ Error::UnsupportedVersion { .. }) if !self.is_kafka => {
+                assert_eq!(error.kind(), ErrorKind::GiveUp);
+                assert!(error.to_string().contains("; Apache Kafka has "), "it says what would do: {error}");
+                None
+            }
+            Err(error) => panic!("it is refused: {error}"),
+        }
     }
 
     /// A name that nobody else uses.
@@ -171,6 +189,18 @@ async fn read_to_end(consumer: &mut Consumer) -> Vec<String> {
     }
 }
 
+/// Waits for what brokers hear of only some time after the controller has decided it.
+async fn eventually<R>(mut check: impl AsyncFnMut() -> Option<R>) -> R {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = check().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it does not come to be");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 fn text(record: &OwnedRecord) -> String {
     String::from_utf8(record.value.as_deref().unwrap_or(b"null").to_vec()).expect("the test writes text")
 }
@@ -185,7 +215,16 @@ macro_rules! suite {
         mod $way {
             suite! { @tests $ground;
                 admin: a_topic_is_created_described_and_deleted, refusals_say_what_and_why,
-                    offsets_are_listed, records_are_deleted, groups_offsets_are_kept;
+                    offsets_are_listed, records_are_deleted, groups_offsets_are_kept,
+                    topics_are_validated_and_deleted_together, partitions_are_added;
+                admin_configs: configs_tell_where_they_come_from, configs_are_changed_one_by_one,
+                    lists_are_appended_to, resources_with_configs_are_listed, quotas_are_set_and_taken_away;
+                admin_groups: groups_are_listed_and_described, groups_are_deleted_when_they_are_empty,
+                    members_are_put_out, a_group_forgets_offsets;
+                admin_transactions: transactions_are_listed_and_described, a_partition_tells_its_producers,
+                    a_transaction_is_aborted_by_its_markers, producers_are_fenced;
+                admin_cluster: leaders_are_elected, logs_are_found_in_their_directories,
+                    features_are_described_and_validated, the_quorum_is_described, replicas_are_reassigned;
                 writing: records_come_back_as_they_were_sent, keys_go_where_java_puts_them,
                     many_batches_keep_their_order, an_appender_writes_without_futures,
                     threads_without_a_runtime_send_and_wait, every_level_of_acks_works, a_record_that_is_too_large_fails_alone;
