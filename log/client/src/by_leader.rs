@@ -163,10 +163,11 @@ pub(crate) async fn list_offsets(
     isolation: Isolation,
 ) -> Result<BTreeMap<TopicPartition, ListedOffset>> {
     let timeout_ms = cluster.config().request_timeout_ms.min(i32::MAX as u64) as i32;
-    let ask =
-        move |node: Arc<Node>, asked: Vec<Asked<OffsetSpec>>| -> BoxFuture<'static, Answers<TopicPartition, ListedOffset>> {
-            Box::pin(async move { list_offsets_of(&node, asked, isolation, timeout_ms).await })
-        };
+    let ask = move |node: Arc<Node>,
+                    asked: Vec<Asked<OffsetSpec>>|
+          -> BoxFuture<'static, Answers<TopicPartition, ListedOffset>> {
+        Box::pin(async move { list_offsets_of(&node, asked, isolation, timeout_ms).await })
+    };
     ask_leaders(cluster, ApiKey::ListOffsets, "listing offsets", wanted.into_iter().collect(), ask).await
 }
 
@@ -216,7 +217,9 @@ pub(crate) async fn delete_records(
     before: impl IntoIterator<Item = (TopicPartition, Offset)>,
 ) -> Result<BTreeMap<TopicPartition, Offset>> {
     let timeout_ms = cluster.config().request_timeout_ms.min(i32::MAX as u64) as i32;
-    let ask = move |node: Arc<Node>, asked: Vec<Asked<Offset>>| -> BoxFuture<'static, Answers<TopicPartition, Offset>> {
+    let ask = move |node: Arc<Node>,
+                    asked: Vec<Asked<Offset>>|
+          -> BoxFuture<'static, Answers<TopicPartition, Offset>> {
         Box::pin(async move {
             let topics = by_topic(asked.into_iter().map(|asked| (asked.partition, asked.what)));
             let partition = |(partition_index, offset): (i32, Offset)| DeleteRecordsPartition {

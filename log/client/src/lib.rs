@@ -54,6 +54,7 @@ mod pool;
 mod producer;
 mod releases;
 mod tcp;
+mod throttle;
 
 pub use admin::{
     AbortTransaction, Admin, ClusterDescription, ConfigChange, ConfigChanges, ConfigEntry, ConfigResource,
@@ -74,6 +75,7 @@ pub use consumer::{
 pub use error::{Error, ErrorKind, Result};
 pub use metadata::{BrokerAddress, Metadata, PartitionMetadata, TopicMetadata};
 pub use producer::{
-    Acknowledged, Appender, Delivery, KeyHash, Partitioner, Producer, ProducerRecord, TopicSlot,
+    Acknowledged, Appender, Delivery, KeyHash, Partitioner, Producer, ProducerMetrics, ProducerRecord,
+    TopicSlot,
 };
 pub use tcp::TcpConnector;

@@ -7,16 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytestring::ByteString;
+use parking_lot::Mutex;
 use thalweg_protocol::messages::api_versions::{ApiVersionsRequest, ApiVersionsResponse};
 use thalweg_protocol::messages::{Api, ApiKey, Request, Response};
 use thalweg_protocol::{Connect, Connection, ConnectionError, ErrorCode};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::{Error, Result};
+use crate::throttle::pause_after;
 
 /// The version of ApiVersions that is tried first; every broker since Kafka 2.4 knows it or says what it
 /// knows.
 const FIRST_API_VERSIONS: i16 = 4;
+
+/// The longest that a broker is obeyed when it wants nothing sent to it: longer than any window of its quotas.
+const LONGEST_THROTTLE: Duration = Duration::from_secs(3600);
 
 /// A connection whose broker's versions are known.
 pub(crate) struct Node {
@@ -26,6 +31,8 @@ pub(crate) struct Node {
     request_timeout: Duration,
     /// Set when a request got no answer in time: those behind it would not either.
     is_stuck: AtomicBool,
+    /// Guards until when the broker wants nothing sent to it.
+    throttled_until: Mutex<Option<Instant>>,
 }
 
 /// What a broker offers.
@@ -92,7 +99,15 @@ impl Node {
                 ErrorCode::None => {
                     let offered = Offered::new(address.clone(), response);
                     let is_stuck = AtomicBool::new(false);
-                    return Ok(Self { address, connection, offered, request_timeout, is_stuck });
+                    let throttled_until = Mutex::default();
+                    return Ok(Self {
+                        address,
+                        connection,
+                        offered,
+                        request_timeout,
+                        is_stuck,
+                        throttled_until,
+                    });
                 }
                 ErrorCode::UnsupportedVersion if version > 0 => {
                     let known =
@@ -113,6 +128,22 @@ impl Node {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.is_stuck.load(Ordering::Relaxed) || self.connection.is_closed()
+    }
+
+    /// Until when the broker wants nothing sent to it, because a quota is used up (KIP-219). Who sends without waiting
+    /// has to look at it; [`Node::call_in`] and what goes through it wait.
+    pub(crate) fn throttled_until(&self) -> Option<Instant> {
+        let mut until = self.throttled_until.lock();
+        *until = until.filter(|until| *until > Instant::now());
+        *until
+    }
+
+    fn note_throttle(&self, response: &Response) {
+        if let Some(pause) = pause_after(response) {
+            let until = Instant::now() + pause.min(LONGEST_THROTTLE);
+            let mut known = self.throttled_until.lock();
+            *known = Some(known.map_or(until, |known| known.max(until)));
+        }
     }
 
     /// Calls an API in the highest version that both sides know.
@@ -139,6 +170,9 @@ impl Node {
         request: A,
         extra: Duration,
     ) -> Result<A::Response> {
+        while let Some(until) = self.throttled_until() {
+            sleep_until(until).await;
+        }
         let response = self.send(request.into_request(), version, extra).await?;
         typed::<A>(response)
     }
@@ -158,6 +192,9 @@ impl Node {
                 node.is_stuck.store(true, Ordering::Relaxed);
                 Err(timed_out(limit))
             });
+            if let Ok(response) = &answer {
+                node.note_throttle(response);
+            }
             answer.map_err(|source| Error::Connection { address: node.address.clone(), source })
         }
     }
@@ -179,8 +216,11 @@ mod tests {
 
     #[test]
     fn the_highest_common_version_is_picked() {
-        let offered =
-            Offered { address: "b:1".to_owned(), versions: HashMap::from([(0, (3, 9)), (1, (14, 20)), (66, (1, 1))]), features: HashMap::new() };
+        let offered = Offered {
+            address: "b:1".to_owned(),
+            versions: HashMap::from([(0, (3, 9)), (1, (14, 20)), (66, (1, 1))]),
+            features: HashMap::new(),
+        };
         assert_eq!(offered.pick(ApiKey::Produce, 3..=13).ok(), Some(9));
         assert_eq!(offered.pick(ApiKey::Produce, 3..=5).ok(), Some(5));
         assert_eq!(offered.pick(ApiKey::Fetch, 4..=18).ok(), Some(18));

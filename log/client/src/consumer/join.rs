@@ -164,7 +164,11 @@ impl Joining {
             counts = Some(topics);
         }
         let assignment = self.sync(assignments, &name).await?;
-        Ok(Joined::Assigned { assignment: decode_assignment(ApiKey::SyncGroup, assignment)?, assignor, counts })
+        Ok(Joined::Assigned {
+            assignment: decode_assignment(ApiKey::SyncGroup, assignment)?,
+            assignor,
+            counts,
+        })
     }
 
     async fn join(&self) -> Result<JoinGroupResponse> {

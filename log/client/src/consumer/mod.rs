@@ -41,8 +41,8 @@ use crate::error::{Error, Result};
 pub use assignor::{Assignment, Assignor, CooperativeSticky, GroupMember, Range, RoundRobin};
 pub use fetched::{FetchedBatches, FetchedRecords, Polled, Progress, RebalanceEvent};
 pub(crate) use group_offsets::{commit_offsets, fetch_offsets};
-pub(crate) use protocol::{decode_assignment, decode_subscription};
 pub use offsets::{CommittedOffset, GroupMetadata, ListedOffset, OffsetSpec};
+pub(crate) use protocol::{decode_assignment, decode_subscription};
 
 /// Advice to who names a partition that the consumer does not read.
 const NOT_ASSIGNED: &str = "the partition is not assigned to this consumer";

@@ -120,7 +120,10 @@ mod tests {
         let assignment = Assignment { partitions: owned.to_vec(), user_data: None };
         let bytes = encode_assignment(&assignment).expect("it is short");
         assert_eq!(decode_assignment(ApiKey::SyncGroup, bytes).expect("it is whole"), assignment);
-        assert_eq!(decode_assignment(ApiKey::SyncGroup, Bytes::new()).expect("nothing is assigned"), Assignment::default());
+        assert_eq!(
+            decode_assignment(ApiKey::SyncGroup, Bytes::new()).expect("nothing is assigned"),
+            Assignment::default()
+        );
         assert!(decode_assignment(ApiKey::SyncGroup, Bytes::from_static(b"\0")).is_err());
     }
 }

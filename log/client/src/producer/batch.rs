@@ -9,7 +9,7 @@ use thalweg_protocol::{Compression, Compressor, TopicPartition};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::delivery::{BatchResult, Delivery};
+use super::delivery::{Delivery, Fate, Waiter};
 use super::memory::Memory;
 
 /// What a partition's first batch takes of the budget when it is opened, in bytes; doubled when that is used
@@ -24,8 +24,8 @@ pub(super) struct Filling {
     /// Bytes that the batch before had.
     usual: usize,
     opened: Option<Instant>,
-    notify: Option<oneshot::Sender<BatchResult>>,
-    notified: Option<Shared<oneshot::Receiver<BatchResult>>>,
+    notify: Option<oneshot::Sender<Fate>>,
+    notified: Option<Shared<oneshot::Receiver<Fate>>>,
     /// Each batch that was closed here holds a copy until it is sent for the first time.
     unsent: Arc<()>,
 }
@@ -175,8 +175,10 @@ impl Filling {
             records,
             reserved,
             handed_over: Instant::now(),
-            notify: self.notify.take(),
+            notify: self.notify.take().map(Waiter::Whole),
             serial: 0,
+            place: (0, 0),
+            span: u32::MAX,
             generation: 0,
             sequence: None,
             attempts: 0,
@@ -194,9 +196,13 @@ pub(super) struct Batch {
     pub(super) reserved: usize,
     pub(super) handed_over: Instant,
     /// Who waits for it: the records that were sent one by one.
-    pub(super) notify: Option<oneshot::Sender<BatchResult>>,
-    /// Its place among the batches of its partition.
+    pub(super) notify: Option<Waiter>,
+    /// By what it is known among the batches of its partition.
     pub(super) serial: u64,
+    /// Its place among them: that of the batch that was filled, and where in it this part begins.
+    pub(super) place: (u64, u32),
+    /// How many parts of its own would find places in this.
+    pub(super) span: u32,
     /// Which flush waits for it.
     pub(super) generation: u64,
     /// The sequence number of its first record, once it has been sent.

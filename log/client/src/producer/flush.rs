@@ -35,6 +35,17 @@ impl Flushes {
         self.first + at as u64
     }
 
+    /// Counts another part of a batch of this generation.
+    pub(super) fn add_part(&mut self, generation: u64) {
+        self.generations[(generation - self.first) as usize].outstanding += 1;
+    }
+
+    /// A record of this generation has failed, though not its batch.
+    pub(super) fn note(&mut self, generation: u64, error: &Error) {
+        let generation = &mut self.generations[(generation - self.first) as usize];
+        generation.error.get_or_insert_with(|| error.clone());
+    }
+
     /// Counts a batch out.
     pub(super) fn done(&mut self, generation: u64, error: Option<&Error>) {
         let at = (generation - self.first) as usize;

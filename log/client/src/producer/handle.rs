@@ -34,7 +34,7 @@ impl Handle {
 
     pub(super) fn hand_over(&self, batch: Batch) {
         let reserved = batch.reserved;
-        if self.tell(Message::Batch(batch)).is_err() {
+        if self.tell(Message::Batch(Box::new(batch))).is_err() {
             self.core.memory.give_back(reserved);
         }
     }

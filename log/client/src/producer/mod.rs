@@ -10,6 +10,7 @@ mod handle;
 mod identity;
 mod memory;
 mod partitioner;
+mod parts;
 mod queue;
 mod record;
 mod sender;
@@ -44,6 +45,7 @@ pub use appender::{Appender, TopicSlot};
 pub use delivery::{Acknowledged, Delivery};
 pub use partitioner::{KeyHash, Partitioner};
 pub use record::ProducerRecord;
+pub use tally::ProducerMetrics;
 
 /// Writes records. Cloning it is cheap; clones are the same producer.
 ///
@@ -162,6 +164,12 @@ impl Producer {
     /// How many records have failed: they are not written, or it is not known whether they are. A flush says why.
     pub fn failed(&self) -> u64 {
         self.handle.core().tally.failed()
+    }
+
+    /// What this producer and its clones have done so far.
+    pub fn metrics(&self) -> ProducerMetrics {
+        let core = self.handle.core();
+        core.tally.metrics(core.memory.used())
     }
 
     /// Why the newest attempt failed, if it is tried again and none has succeeded since: what records wait for.

@@ -44,10 +44,11 @@ pub(super) struct PartitionQueue {
     pub(super) partition: TopicPartition,
     is_idempotent: bool,
     max_in_flight: usize,
-    /// In the order of their serials; those with a sequence number have been sent before.
+    /// In the order of their places; those with a sequence number have been sent before.
     waiting: VecDeque<Batch>,
     in_flight: VecDeque<Batch>,
     next_serial: u64,
+    next_place: u64,
     identity: Option<Identity>,
     next_sequence: i32,
     /// A batch has been given up: no new batch under the identity that the partition has.
@@ -67,6 +68,7 @@ impl PartitionQueue {
             waiting: VecDeque::new(),
             in_flight: VecDeque::new(),
             next_serial: 0,
+            next_place: 0,
             identity: None,
             next_sequence: 0,
             has_gap: false,
@@ -76,9 +78,28 @@ impl PartitionQueue {
     }
 
     pub(super) fn push(&mut self, mut batch: Batch) {
-        batch.serial = self.next_serial;
-        self.next_serial += 1;
+        batch.serial = self.new_serial();
+        batch.place = (self.next_place, 0);
+        self.next_place += 1;
         self.waiting.push_back(batch);
+    }
+
+    fn new_serial(&mut self) -> u64 {
+        self.next_serial += 1;
+        self.next_serial - 1
+    }
+
+    /// Parts of a batch that was refused whole take its place; those that have sequence numbers go under them.
+    pub(super) fn put_parts(&mut self, parts: impl IntoIterator<Item = Batch>) {
+        for mut part in parts {
+            part.serial = self.new_serial();
+            self.put_back(part);
+        }
+    }
+
+    fn put_back(&mut self, batch: Batch) {
+        let behind = self.waiting.iter().position(|other| other.place > batch.place);
+        self.waiting.insert(behind.unwrap_or(self.waiting.len()), batch);
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -132,7 +153,8 @@ impl PartitionQueue {
         }
         // Later batches may be answered before the oldest, which must be among the last five when it is sent
         // again.
-        if self.in_flight.front().is_some_and(|oldest| head.serial >= oldest.serial + MAX_IN_FLIGHT as u64) {
+        if self.in_flight.front().is_some_and(|oldest| head.place.0 >= oldest.place.0 + MAX_IN_FLIGHT as u64)
+        {
             return Next::Nothing;
         }
         if self.is_idempotent {
@@ -185,12 +207,22 @@ impl PartitionQueue {
 
     /// How often a batch in flight has been sent.
     pub(super) fn attempts(&self, serial: u64) -> u32 {
-        self.in_flight.iter().find(|batch| batch.serial == serial).map_or(0, |batch| batch.attempts)
+        self.sent(serial).map_or(0, |batch| batch.attempts)
     }
 
     /// The batch has been written.
     pub(super) fn acknowledged(&mut self, serial: u64) -> Option<Batch> {
         self.take_in_flight(serial)
+    }
+
+    /// The batch was not written, but its parts will be under its sequence numbers.
+    pub(super) fn taken_apart(&mut self, serial: u64) -> Option<Batch> {
+        self.take_in_flight(serial)
+    }
+
+    /// A batch in flight.
+    pub(super) fn sent(&self, serial: u64) -> Option<&Batch> {
+        self.in_flight.iter().find(|batch| batch.serial == serial)
     }
 
     /// The batch was not written and never will be.
@@ -204,8 +236,7 @@ impl PartitionQueue {
     pub(super) fn again(&mut self, serial: u64, maybe_written: bool, time: Instant) {
         let Some(mut batch) = self.take_in_flight(serial) else { return };
         batch.maybe_written |= maybe_written;
-        let at = self.waiting.iter().position(|other| other.serial > serial).unwrap_or(self.waiting.len());
-        self.waiting.insert(at, batch);
+        self.put_back(batch);
         self.hold(time);
     }
 
@@ -213,7 +244,8 @@ impl PartitionQueue {
     /// been taken.
     pub(super) fn is_first(&self, serial: u64) -> bool {
         let sent = self.waiting.iter().filter(|batch| batch.sequence.is_some()).chain(&self.in_flight);
-        sent.map(|batch| batch.serial).all(|other| other >= serial)
+        let first = sent.min_by_key(|batch| batch.place);
+        first.is_none_or(|first| first.serial == serial)
     }
 
     /// The first batch's sequence number was refused: it and all that wait are sent under a newer epoch.

@@ -463,3 +463,95 @@ async fn an_unknown_leader_and_metadata_that_are_refused_are_asked_for_with_paus
     fake.move_leader(0, 2);
     tokio::time::timeout(PATIENCE, delivery).await.expect("it is noticed").expect("it is written");
 }
+
+/// A producer that puts everything it is given before a flush into one batch.
+async fn patient(fake: &Fake, config: ProducerConfig) -> Producer {
+    let client = Client::connect(fake.config()).await.expect("the fake answers");
+    let config = ProducerConfig { linger_ms: 60_000, ..config };
+    client.producer(config).expect("the configuration is right")
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_large_is_halved_until_it_is_not() {
+    for idempotent in [true, false] {
+        let fake = Fake::new(1);
+        fake.limit_batches(3);
+        let producer = patient(&fake, ProducerConfig { idempotent, ..ProducerConfig::default() }).await;
+        let first = send(&producer, 10).await;
+        producer.flush().await.expect("all are written");
+        for (number, delivery) in first.into_iter().enumerate() {
+            assert_eq!(delivery.await.expect("it is written").offset, Some(Offset(number as i64)));
+        }
+        assert_eq!(fake.values(0), numbers(10), "idempotent: {idempotent}");
+        assert_eq!(producer.metrics().taken_apart, 3, "10 = 5 + 5 = (2 + 3) + (2 + 3)");
+        assert_eq!((producer.acknowledged(), producer.failed()), (10, 0));
+        send(&producer, 2).await;
+        producer.flush().await.expect("what comes later fits on");
+        assert_eq!(fake.values(0).len(), 12);
+        assert_eq!(producer.metrics().buffered_bytes, 0);
+    }
+    // One record alone cannot be halved.
+    let fake = Fake::new(1);
+    fake.limit_batches(0);
+    let producer = patient(&fake, ProducerConfig::default()).await;
+    let delivery = send(&producer, 1).await.pop().expect("one was sent");
+    let error = producer.flush().await.expect_err("it is too large");
+    assert_eq!((error.code(), error.kind()), (Some(ErrorCode::MessageTooLarge), ErrorKind::GiveUp));
+    assert_eq!(delivery.await.expect_err("it is too large").code(), Some(ErrorCode::MessageTooLarge));
+}
+
+#[tokio::test]
+async fn a_record_that_the_broker_names_fails_alone() {
+    for (idempotent, bad) in [(true, &["3"][..]), (false, &["0", "9"]), (true, &["4", "5", "6"])] {
+        let fake = Fake::new(1);
+        fake.refuse_values(bad);
+        let producer = patient(&fake, ProducerConfig { idempotent, ..ProducerConfig::default() }).await;
+        let deliveries = send(&producer, 10).await;
+        let error = producer.flush().await.expect_err("a record is refused");
+        assert_eq!(error.code(), Some(ErrorCode::InvalidRecord), "{error}");
+        assert!(error.to_string().contains("the fake does not like it"), "{error}");
+        let good: Vec<String> = numbers(10).into_iter().filter(|number| !bad.contains(&&**number)).collect();
+        assert_eq!(fake.values(0), good);
+        let mut offset = 0;
+        for (number, delivery) in deliveries.into_iter().enumerate() {
+            match delivery.await {
+                Ok(acknowledged) => {
+                    assert_eq!(acknowledged.offset, Some(Offset(offset)), "record {number}");
+                    offset += 1;
+                }
+                Err(error) => {
+                    assert!(bad.contains(&&*number.to_string()), "record {number}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::GiveUp);
+                }
+            }
+        }
+        assert_eq!((producer.acknowledged(), producer.failed()), (good.len() as u64, bad.len() as u64));
+        fake.refuse_values(&[]);
+        send(&producer, 2).await;
+        producer.flush().await.expect("what comes later is written");
+        assert_eq!(fake.values(0).len(), good.len() + 2);
+    }
+    // All of them, or in a transaction: the batch fails as a whole.
+    let fake = Fake::new(1);
+    fake.refuse_values(&["0", "1"]);
+    let producer = patient(&fake, ProducerConfig::default()).await;
+    send(&producer, 2).await;
+    assert_eq!(producer.flush().await.expect_err("refused").code(), Some(ErrorCode::InvalidRecord));
+    assert_eq!((sent(&fake).len(), producer.failed()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_broker_that_wants_a_pause_gets_it() {
+    const PAUSE: Duration = Duration::from_millis(80);
+    let fake = Fake::new(1);
+    fake.throttle(PAUSE.as_millis() as i32);
+    let producer = producer(&fake, ProducerConfig::default()).await;
+    let begun = Instant::now();
+    for number in 1..=3 {
+        send(&producer, 1).await;
+        producer.flush().await.expect("it is written");
+        let least = PAUSE * (number - 1);
+        assert!(begun.elapsed() >= least, "request {number} came after {:?}", begun.elapsed());
+    }
+    assert_eq!(producer.metrics().requests, 3);
+}

@@ -30,6 +30,8 @@ fn batch(records: i32, handed_over: Instant) -> Batch {
         handed_over,
         notify: None,
         serial: 0,
+        place: (0, 0),
+        span: u32::MAX,
         generation: 0,
         sequence: None,
         attempts: 0,
@@ -192,4 +194,48 @@ fn sequence_numbers_wrap_to_zero() {
     bench.queue.next_sequence = i32::MAX - 1;
     bench.push(2);
     assert_eq!(bench.send(), [(1, i32::MAX - 1, 0), (2, 0, 0)]);
+}
+
+#[test]
+fn halves_take_the_place_and_the_sequence_numbers_of_the_whole() {
+    let mut bench = Bench::new(true, 5);
+    bench.queue.push(batch(4, bench.now));
+    bench.queue.push(batch(7, bench.now));
+    bench.queue.push(batch(2, bench.now));
+    assert_eq!(bench.send(), [(0, 0, 0), (1, 4, 0), (2, 11, 0)]);
+    assert!(bench.queue.acknowledged(0).is_some());
+    // The last is refused because the one before it has not been taken.
+    let mut whole = bench.queue.taken_apart(1).expect("it is in flight");
+    bench.queue.again(2, false, bench.now);
+    bench.queue.put_parts(whole.halve().expect("it is whole"));
+    bench.push(1);
+    assert_eq!(bench.send(), [(3, 4, 0)], "alone, and before what comes later");
+    let mut half = bench.queue.taken_apart(3).expect("it is in flight");
+    bench.queue.put_parts(half.halve().expect("it is whole"));
+    for (serial, sequence) in [(6, 4), (7, 5), (4, 7)] {
+        assert_eq!(bench.send(), [(serial, sequence, 0)]);
+        assert!(bench.queue.is_first(serial));
+        assert!(bench.queue.acknowledged(serial).is_some());
+    }
+    assert_eq!(bench.send(), [(2, 11, 0), (5, 13, 0)], "what is new fits on without a gap");
+}
+
+#[test]
+fn what_is_left_of_a_batch_goes_under_new_numbers_before_what_comes_later() {
+    let mut bench = Bench::new(true, 5);
+    bench.queue.push(batch(3, bench.now));
+    bench.push(2);
+    assert_eq!(bench.send(), [(0, 0, 0), (1, 3, 0), (2, 5, 0)]);
+    let mut refused = bench.queue.refused(0).expect("it is in flight");
+    let (rest, _) = refused.without(&std::collections::BTreeSet::from([1])).expect("it is whole");
+    assert_eq!(rest.records.header().records_count, 2);
+    bench.queue.put_parts([rest]);
+    bench.queue.again(1, false, bench.now);
+    bench.queue.again(2, false, bench.now);
+    assert_eq!(bench.send(), [(3, 0, 1)], "under a newer epoch");
+    assert!(bench.queue.acknowledged(3).is_some());
+    // The others were sent under the older epoch, which is refused now.
+    assert_eq!(bench.send(), [(1, 3, 0)]);
+    bench.queue.renumber(1, bench.now);
+    assert_eq!(bench.send(), [(1, 0, 2), (2, 2, 2)]);
 }

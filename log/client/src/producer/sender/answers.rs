@@ -1,5 +1,6 @@
 //! What answers mean for the batches that they are about.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thalweg_protocol::messages::ApiKey;
@@ -148,20 +149,85 @@ impl Sender {
                     matches!(code, ErrorCode::RequestTimedOut | ErrorCode::NotEnoughReplicasAfterAppend);
                 self.again(std::slice::from_ref(sent), maybe_written);
             }
-            code => {
-                let subject = self.queues[slot].partition.to_string();
-                let message = answer.error_message.or_else(|| {
-                    let first = answer.record_errors.into_iter().next()?;
-                    first.batch_index_error_message
-                });
-                let error = Error::Broker { api: ApiKey::Produce, code, subject, message };
-                self.fail_sent(std::slice::from_ref(sent), &error);
+            ErrorCode::MessageTooLarge | ErrorCode::RecordListTooLarge if self.halve(sent) => {}
+            code => self.on_refusal(sent, code, answer),
+        }
+    }
+
+    /// Sends the halves of a batch that is too large for the broker (KIP-126), if it has more than one record.
+    fn halve(&mut self, sent: &Sent) -> bool {
+        let queue = &mut self.queues[sent.slot];
+        if !queue.sent(sent.serial).is_some_and(Batch::is_divisible) {
+            return false;
+        }
+        let Some(mut whole) = queue.taken_apart(sent.serial) else { return false };
+        match whole.halve() {
+            Ok(halves) => {
+                self.core.tally.taken_apart();
+                self.flushes.add_part(whole.generation);
+                queue.put_parts(halves);
+            }
+            Err(source) => {
+                let error = Error::Unencodable { partition: whole.partition.clone(), source };
+                self.fail(whole, error);
+            }
+        }
+        true
+    }
+
+    /// A batch is refused for good: only the records that the broker names, if it names some (KIP-467), else all. In a
+    /// transaction nothing is left of it that could be committed.
+    fn on_refusal(&mut self, sent: &Sent, code: ErrorCode, answer: PartitionProduceResponse) {
+        let subject = self.queues[sent.slot].partition.to_string();
+        let refused =
+            |message| Error::Broker { api: ApiKey::Produce, code, subject: subject.clone(), message };
+        let named: BTreeMap<usize, Error> = answer
+            .record_errors
+            .iter()
+            .filter_map(|named| {
+                let message = named.batch_index_error_message.clone();
+                let message = message.or_else(|| answer.error_message.clone());
+                Some((usize::try_from(named.batch_index).ok()?, refused(message)))
+            })
+            .collect();
+        let count =
+            self.queues[sent.slot].sent(sent.serial).map_or(0, |batch| batch.records.header().records_count);
+        let leaves_some = named.len() < usize::try_from(count).unwrap_or_default()
+            && named.last_key_value().is_some_and(|(last, _)| (*last as i64) < i64::from(count));
+        if self.core.transaction.is_none() && leaves_some {
+            return self.leave_out(sent, named);
+        }
+        let first = named.into_values().next();
+        let error = first.unwrap_or_else(|| refused(answer.error_message));
+        self.fail_sent(std::slice::from_ref(sent), &error);
+    }
+
+    /// Sends a batch again without the records that the broker named.
+    fn leave_out(&mut self, sent: &Sent, named: BTreeMap<usize, Error>) {
+        let queue = &mut self.queues[sent.slot];
+        let Some(mut whole) = queue.refused(sent.serial) else { return };
+        match whole.without(&named.keys().copied().collect()) {
+            Ok((rest, waiters)) => {
+                queue.put_parts([rest]);
+                self.core.tally.taken_apart();
+                for error in named.values() {
+                    self.core.tally.finish(1, false);
+                    self.flushes.note(whole.generation, error);
+                }
+                for (waiter, error) in waiters.into_iter().zip(named.into_values()) {
+                    waiter.tell(Err(error));
+                }
+            }
+            Err(source) => {
+                let error = Error::Unencodable { partition: whole.partition.clone(), source };
+                self.fail(whole, error);
             }
         }
     }
 
     pub(super) fn again(&mut self, sent: &[Sent], maybe_written: bool) {
         let now = Instant::now();
+        self.core.tally.again(sent.len());
         for sent in sent {
             let queue = &mut self.queues[sent.slot];
             let pause = self.core.retry_pause(queue.attempts(sent.serial));
@@ -217,9 +283,8 @@ impl Sender {
             .tally
             .finish(u64::from(batch.records.header().records_count.unsigned_abs()), outcome.is_ok());
         self.flushes.done(batch.generation, outcome.as_ref().err());
-        if let Some(notify) = batch.notify {
-            // Nobody may be waiting, which is fine.
-            let _ = notify.send(outcome);
+        if let Some(waiter) = batch.notify {
+            waiter.tell(outcome);
         }
     }
 }

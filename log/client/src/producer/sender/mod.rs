@@ -33,7 +33,7 @@ const LONGEST_HOLD: Duration = Duration::from_millis(10);
 
 /// What the producer's handles tell the sender.
 pub(in crate::producer) enum Message {
-    Batch(Batch),
+    Batch(Box<Batch>),
     /// A batch has been opened in the accumulator and will have lingered in a while.
     Opened,
     Flush(oneshot::Sender<Result<()>>),
@@ -93,6 +93,8 @@ pub(in crate::producer) struct Sender {
     lingered_at: Option<Instant>,
     /// Whether batches there have lingered, and are held back until one before them has been sent.
     is_holding: bool,
+    /// When the first of the brokers that want nothing sent to them will take something again.
+    throttled_until: Option<Instant>,
     /// When the queues were last looked at: only pauses that ended later are worth waking for.
     looked_at: Instant,
 }
@@ -125,6 +127,7 @@ impl Sender {
             is_adding: false,
             lingered_at: None,
             is_holding: false,
+            throttled_until: None,
             looked_at: Instant::now(),
         }
     }
@@ -170,7 +173,7 @@ impl Sender {
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Batch(batch) => self.take_batch(batch),
+            Message::Batch(batch) => self.take_batch(*batch),
             Message::Opened => {
                 let lingered = Instant::now() + self.core.linger();
                 self.lingered_at = Some(self.lingered_at.map_or(lingered, |at| at.min(lingered)));
@@ -218,7 +221,7 @@ impl Sender {
             self.busy_queues().filter_map(|queue| Some(queue.oldest_waiting()? + delivery_timeout));
         let holds =
             self.busy_queues().filter_map(PartitionQueue::not_before).filter(|time| *time > self.looked_at);
-        let soonest = expiries.chain(holds).chain(self.lingered_at).min();
+        let soonest = expiries.chain(holds).chain(self.lingered_at).chain(self.throttled_until).min();
         soonest.unwrap_or_else(|| Instant::now() + NEVER)
     }
 
@@ -230,7 +233,7 @@ impl Sender {
             return;
         }
         let Some(inbox) = self.to_self.upgrade() else { return };
-        let hand_over = |batch| drop(inbox.send(Message::Batch(batch)));
+        let hand_over = |batch| drop(inbox.send(Message::Batch(Box::new(batch))));
         let core = &self.core;
         let left =
             core.accumulator.close_opened(now - core.linger(), Hold::BehindUnsent, &core.memory, hand_over);

@@ -37,6 +37,7 @@ impl Sender {
     /// Sends whatever can be sent.
     pub(super) fn send_ready(&mut self) {
         self.looked_at = Instant::now();
+        self.throttled_until = None;
         if !self.abandons.is_empty() || self.busy_queues().all(|queue| !queue.has_waiting()) {
             return;
         }
@@ -117,8 +118,10 @@ impl Sender {
             return false;
         }
         let Some(broker) = metadata.broker(id) else { return false };
-        if self.pool.open_node(broker).is_some() {
-            return true;
+        if let Some(node) = self.pool.open_node(broker) {
+            let until = node.throttled_until();
+            self.throttled_until = self.throttled_until.into_iter().chain(until).min();
+            return until.is_none();
         }
         state.is_opening = true;
         let opening = self.pool.node(broker);
@@ -142,6 +145,7 @@ impl Sender {
             (_, Err(Error::Closed)) | (None, Ok(_)) => return self.again(&sent, false),
             (_, Err(error)) => return self.fail_sent(&sent, &error),
         };
+        self.core.tally.sent(batches.len(), outgoing.bytes);
         let request = self.request(batches, metadata);
         self.core.note_sent();
         if self.is_holding {

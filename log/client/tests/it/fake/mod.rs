@@ -4,6 +4,7 @@
 //! the logs, so that leaders can move. Requests stay typed; nothing goes over a socket.
 
 mod group;
+mod limits;
 mod partition;
 mod transaction;
 
@@ -42,6 +43,7 @@ use thalweg_protocol::{
 };
 use tokio::sync::oneshot;
 
+use self::limits::Limits;
 use self::partition::Partition;
 use self::transaction::Transactional;
 
@@ -96,6 +98,7 @@ struct State {
     generation: i32,
     assignment: Bytes,
     offsets: HashMap<i32, i64>,
+    limits: Limits,
 }
 
 struct FakeConnection {
@@ -124,6 +127,7 @@ impl Fake {
             generation: 0,
             assignment: Bytes::new(),
             offsets: HashMap::new(),
+            limits: Limits::default(),
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -403,6 +407,7 @@ impl State {
             Request::Heartbeat(_) => {
                 HeartbeatResponse { error_code: code, ..HeartbeatResponse::default() }.into()
             }
+            Request::OffsetForLeaderEpoch(request) => self.epoch_ends(request, code).into(),
             Request::LeaveGroup(_) => LeaveGroupResponse::default().into(),
             Request::OffsetCommit(request) => self.commit(request, code).into(),
             Request::OffsetFetch(request) => self.fetch_offsets(request).into(),
@@ -507,10 +512,14 @@ impl State {
         for topic in request.topic_data {
             let mut partition_responses = Vec::new();
             for data in topic.partition_data {
-                let partition = &mut self.partitions[data.index as usize];
                 let bytes = data.records.expect("clients send records").into_bytes().expect("in memory");
                 let batch = RecordBatch::only(bytes).expect("clients send one batch");
                 batch.verify().expect("clients send whole batches");
+                if let Some(refused) = self.limit(&batch) {
+                    partition_responses.push(PartitionProduceResponse { index: data.index, ..refused });
+                    continue;
+                }
+                let partition = &mut self.partitions[data.index as usize];
                 let outcome = match refusal {
                     Some(code) => Err(code),
                     None if partition.leader != node => Err(ErrorCode::NotLeaderOrFollower),
@@ -536,14 +545,18 @@ impl State {
             });
         }
         self.open_transaction(opens);
-        ProduceResponse { responses, ..ProduceResponse::default() }
+        let throttle_time_ms = self.limits.throttle_ms;
+        ProduceResponse { responses, throttle_time_ms, ..ProduceResponse::default() }
     }
 
     fn fetch(&mut self, node: i32, request: &FetchRequest, refusal: Option<ErrorCode>) -> FetchResponse {
         let topics = request.topics.iter().map(|topic| {
             let partitions = topic.partitions.iter().map(|asked| {
                 let partition = &self.partitions[asked.partition as usize];
-                let code = refusal.or((partition.leader != node).then_some(ErrorCode::NotLeaderOrFollower));
+                let is_old = (0..partition.epoch).contains(&asked.current_leader_epoch);
+                let code = refusal
+                    .or((partition.leader != node).then_some(ErrorCode::NotLeaderOrFollower))
+                    .or(is_old.then_some(ErrorCode::FencedLeaderEpoch));
                 let wanted =
                     partition.log.iter().filter(|batch| batch.header().next_offset().0 > asked.fetch_offset);
                 let bytes: Vec<u8> = wanted.flat_map(|batch| batch.bytes().to_vec()).collect();
@@ -563,6 +576,7 @@ impl State {
                 partitions: partitions.collect(),
             }
         });
-        FetchResponse { responses: topics.collect(), ..FetchResponse::default() }
+        let throttle_time_ms = self.limits.throttle_ms;
+        FetchResponse { responses: topics.collect(), throttle_time_ms, ..FetchResponse::default() }
     }
 }
