@@ -10,6 +10,9 @@ use thalweg_protocol::messages::delete_records::{
     DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic,
 };
 use thalweg_protocol::messages::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
+use thalweg_protocol::messages::offset_for_leader_epoch::{
+    OffsetForLeaderEpochRequest, OffsetForLeaderPartition, OffsetForLeaderTopic,
+};
 use thalweg_protocol::messages::{Api, ApiKey};
 use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, Offset, TopicPartition, Uuid};
 
@@ -206,6 +209,57 @@ async fn list_offsets_of(
             };
             let answer = checked(ApiKey::ListOffsets, &partition, found.error_code, listed);
             answers.push((partition, answer));
+        }
+    }
+    Ok(answers)
+}
+
+/// Where an epoch ends in a leader's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EpochEnd {
+    /// The newest epoch of the log that is not newer than the one asked about.
+    pub(crate) epoch: LeaderEpoch,
+    /// The offset behind the last record of that epoch; `None` when the log has none so old.
+    pub(crate) end: Option<Offset>,
+}
+
+/// Asks where these epochs end in the logs of partitions (KIP-101, 320).
+pub(crate) async fn epoch_ends(
+    cluster: &Arc<Cluster>,
+    epochs: BTreeMap<TopicPartition, LeaderEpoch>,
+) -> BTreeMap<TopicPartition, Result<EpochEnd>> {
+    let api = ApiKey::OffsetForLeaderEpoch;
+    ask_leaders_each(cluster, api, "asking for the ends of epochs", epochs, |node, asked| {
+        Box::pin(async move { epoch_ends_of(&node, asked).await })
+    })
+    .await
+}
+
+async fn epoch_ends_of(
+    node: &Arc<Node>,
+    asked: Vec<Asked<LeaderEpoch>>,
+) -> Answers<TopicPartition, EpochEnd> {
+    let partition = |(partition, (current, epoch)): (i32, (LeaderEpoch, LeaderEpoch))| {
+        let (current_leader_epoch, leader_epoch) = (current.0, epoch.0);
+        OffsetForLeaderPartition { partition, current_leader_epoch, leader_epoch }
+    };
+    let topics = by_topic(asked.into_iter().map(|asked| (asked.partition, (asked.leader_epoch, asked.what))));
+    let topics = topics.into_iter().map(|(topic, partitions)| OffsetForLeaderTopic {
+        topic,
+        partitions: partitions.into_iter().map(partition).collect(),
+    });
+    let request = OffsetForLeaderEpochRequest { replica_id: -1, topics: topics.collect() };
+    let response = node.call(request).await?;
+    let mut answers = Vec::new();
+    for topic in response.topics {
+        for found in topic.partitions {
+            let partition = TopicPartition::new(topic.topic.clone(), found.partition);
+            let end = (found.end_offset >= 0 && found.leader_epoch >= 0).then_some(Offset(found.end_offset));
+            let end = EpochEnd { epoch: LeaderEpoch(found.leader_epoch), end };
+            answers.push((
+                partition.clone(),
+                checked(ApiKey::OffsetForLeaderEpoch, &partition, found.error_code, end),
+            ));
         }
     }
     Ok(answers)

@@ -213,6 +213,18 @@ pub enum OffsetReset {
     None,
 }
 
+/// By which protocol the members of a group share its partitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupProtocol {
+    /// The members' leader assigns, by an [`Assignor`](crate::Assignor) of theirs. Default: every broker knows it.
+    #[default]
+    Classic,
+    /// The coordinator assigns (KIP-848): members that come and go disturb only those whose partitions move. Needs
+    /// Apache Kafka 4.0 or a broker that names ConsumerGroupHeartbeat.
+    Consumer,
+}
+
 /// How a [`Consumer`](crate::Consumer) reads, and how it takes part in a group.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
@@ -220,6 +232,11 @@ pub struct ConsumerConfig {
     /// The group whose offsets are read and committed, and whose members share what they subscribe to. `None`
     /// (the default): offsets are the caller's own, and `subscribe` is refused.
     pub group: Option<String>,
+    /// How the group shares its partitions; all members must agree. Default: classic.
+    pub group_protocol: GroupProtocol,
+    /// Under [`GroupProtocol::Consumer`], the coordinator's assignor that this member is for, such as `uniform` or
+    /// `range`. Default: the coordinator chooses.
+    pub remote_assignor: Option<String>,
     /// Keeps the member's assignment over a restart within the session timeout (KIP-345). Default: none.
     pub group_instance_id: Option<String>,
     /// Default: committed only, so that a plain reader never sees what a transaction takes back.
@@ -237,7 +254,8 @@ pub struct ConsumerConfig {
     pub fetch_max_bytes: i32,
     /// Bytes of one partition in one fetch at most. Default: 2 MiB.
     pub max_partition_fetch_bytes: i32,
-    /// Without a heartbeat for this long, in ms, the member is taken for dead. Default: 45 000.
+    /// Without a heartbeat for this long, in ms, the member is taken for dead. Default: 45 000. Under
+    /// [`GroupProtocol::Consumer`] the broker decides on this and on the time between heartbeats.
     pub session_timeout_ms: i32,
     /// Time between heartbeats, in ms. Default: 3000; at most a third of the session timeout.
     pub heartbeat_interval_ms: u64,
@@ -255,6 +273,8 @@ impl Default for ConsumerConfig {
     fn default() -> Self {
         Self {
             group: None,
+            group_protocol: GroupProtocol::Classic,
+            remote_assignor: None,
             group_instance_id: None,
             isolation: Isolation::ReadCommitted,
             offset_reset: OffsetReset::Latest,

@@ -135,6 +135,20 @@ pub enum Error {
         /// Where the log begins; −1 if that is not known.
         log_start: Offset,
     },
+    /// A new leader's log lacks records that were read from the one before (KIP-320), and there is no rule where to go
+    /// on (`offset_reset` is none).
+    #[error(
+        "{partition}: the log was truncated behind what had been read up to {position}{}; seek or set offset_reset",
+        divergence(*divergent)
+    )]
+    LogTruncated {
+        /// The partition.
+        partition: TopicPartition,
+        /// How far it had been read.
+        position: Offset,
+        /// Where the new leader's log begins to differ, if that can be told.
+        divergent: Option<Offset>,
+    },
     /// A fetched batch is damaged. What came before it has been returned; to go on without its records, seek to
     /// `next_offset`.
     #[error(
@@ -281,6 +295,7 @@ impl Error {
             | Self::RecordTooLarge { .. }
             | Self::NoOffset { .. }
             | Self::OffsetOutOfRange { .. }
+            | Self::LogTruncated { .. }
             | Self::DamagedBatch { .. }
             | Self::Unencodable { .. }
             | Self::Misuse { .. }
@@ -328,6 +343,10 @@ fn wanted(api: ApiKey) -> String {
 
 fn last_error(last: Option<&Error>) -> String {
     last.map(|last| format!("; last: {last}")).unwrap_or_default()
+}
+
+fn divergence(divergent: Option<Offset>) -> String {
+    divergent.map(|offset| format!(": it differs from offset {offset} on")).unwrap_or_default()
 }
 
 fn ended(commit: bool) -> &'static str {

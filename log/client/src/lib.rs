@@ -66,11 +66,11 @@ pub use admin::{
     TransactionFilter, TransactionState,
 };
 pub use client::Client;
-pub use config::{Acks, ClientConfig, ConsumerConfig, Isolation, OffsetReset, ProducerConfig};
+pub use config::{Acks, ClientConfig, ConsumerConfig, GroupProtocol, Isolation, OffsetReset, ProducerConfig};
 pub use consumer::{
-    Assignment, Assignor, CommittedOffset, Consumer, CooperativeSticky, FetchedBatches, FetchedRecords,
-    GroupMember, GroupMetadata, ListedOffset, OffsetSpec, Polled, Progress, Range, RebalanceEvent,
-    RoundRobin, Waker,
+    Assignment, Assignor, CommittedOffset, Consumer, ConsumerMetrics, CooperativeSticky, FetchedBatches,
+    FetchedRecords, GroupMember, GroupMetadata, ListedOffset, OffsetSpec, Polled, Progress, Range,
+    RebalanceEvent, RoundRobin, Waker,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use metadata::{BrokerAddress, Metadata, PartitionMetadata, TopicMetadata};

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use thalweg_protocol::TopicPartition;
+use thalweg_protocol::{ErrorCode, TopicPartition};
 use tokio::sync::{Notify, oneshot};
 
 use super::group_offsets::commit_offsets;
+use super::join::Identity;
 use super::offsets::{CommittedOffset, GroupMetadata};
 use crate::coordinator::Coordinator;
 use crate::error::{Error, Result};
@@ -33,6 +34,8 @@ struct LineState {
 
 struct Commit {
     member: GroupMetadata,
+    /// Where the member's epoch stands at any time, where it may rise while the member keeps its partitions (KIP-848).
+    identity: Option<Arc<Identity>>,
     offsets: Vec<(TopicPartition, CommittedOffset)>,
     done: oneshot::Sender<Result<()>>,
 }
@@ -49,10 +52,11 @@ impl Committer {
     pub(super) fn commit(
         &self,
         member: GroupMetadata,
+        identity: Option<Arc<Identity>>,
         offsets: Vec<(TopicPartition, CommittedOffset)>,
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         let (done, committed) = oneshot::channel();
-        self.line.state.lock().push(Commit { member, offsets, done });
+        self.line.state.lock().push(Commit { member, identity, offsets, done });
         self.line.has_changed.notify_one();
         async move { committed.await.unwrap_or(Err(Error::Closed)) }
     }
@@ -73,13 +77,32 @@ async fn run(line: Arc<Line>, coordinator: Arc<Coordinator>) {
         };
         match next {
             Some(commit) => {
-                let committed = commit_offsets(&coordinator, &commit.member, &commit.offsets).await;
+                let committed = commit_as_member(&coordinator, &commit).await;
                 // Nobody may be waiting, which is fine.
                 let _ = commit.done.send(committed);
             }
             None if is_closed => return,
             None => line.has_changed.notified().await,
         }
+    }
+}
+
+/// Commits; as long as only the member's epoch is out of date, again under the newer one.
+async fn commit_as_member(coordinator: &Coordinator, commit: &Commit) -> Result<()> {
+    let mut member = commit.member.clone();
+    let mut retry = coordinator.cluster().retry("committing offsets");
+    loop {
+        let error = match commit_offsets(coordinator, &member, &commit.offsets).await {
+            Err(error @ Error::NotInGroup { reason: ErrorCode::StaleMemberEpoch, .. }) => error,
+            committed => return committed,
+        };
+        let newest = commit.identity.as_ref().map(|identity| identity.metadata());
+        match newest.filter(|newest| newest.member_id == member.member_id && newest.generation >= 0) {
+            // The next heartbeat's answer may be on its way.
+            Some(newest) => member = newest,
+            None => return Err(error),
+        }
+        retry.pause(error).await?;
     }
 }
 
@@ -130,7 +153,7 @@ mod tests {
             let member = GroupMetadata { generation, ..GroupMetadata::without_membership("group") };
             let offsets =
                 vec![(TopicPartition::new("topic", partition), CommittedOffset::new(Offset(offset)))];
-            state.push(Commit { member, offsets, done });
+            state.push(Commit { member, identity: None, offsets, done });
             committed
         };
         for offset in 0..1_000 {

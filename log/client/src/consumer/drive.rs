@@ -21,13 +21,20 @@ use super::join::Joined;
 use super::membership::Phase;
 use super::position::{PartitionState, Position};
 use super::search::{Found, Sought, search};
+use super::validate::Questioned;
+use crate::by_leader::EpochEnd;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Something that a poll waited for.
 pub(super) enum Event {
     Fetch(FetchEvent),
     Searched(Vec<Sought>, Result<HashMap<TopicPartition, Found>>),
-    Refreshed(Result<()>),
+    /// Metadata came, of all topics or only of those that are wanted.
+    Refreshed {
+        refreshed: Result<()>,
+        of_all: bool,
+    },
+    Validated(Vec<Questioned>, BTreeMap<TopicPartition, Result<EpochEnd>>),
     Joined(Result<Result<Result<Joined>, JoinError>, Aborted>),
     Committed(Result<()>),
 }
@@ -59,6 +66,7 @@ impl Consumer {
             // What is new begins with the next poll, so that the caller can seek before.
             if polled.events.is_empty() {
                 self.search(now);
+                self.validate(now);
                 self.fetch(now);
                 self.refresh();
             }
@@ -82,6 +90,9 @@ impl Consumer {
     /// Ends what lasted until this poll: partitions that were revoked are now gone, and what was returned
     /// before counts as processed.
     fn begin_poll(&mut self) {
+        if self.coordinated.is_some() {
+            return self.begin_poll_coordinated();
+        }
         let Some(membership) = &mut self.membership else { return self.auto_commit() };
         membership.polled();
         // An error may have come before the event that tells of a revocation: then it lasts until the poll after.
@@ -105,7 +116,18 @@ impl Consumer {
 
     fn take_polled(&mut self) -> Polled {
         let events = std::mem::take(&mut self.rebalanced);
-        let batches = self.partitions.values_mut().filter_map(PartitionState::take).collect();
+        let batches: Vec<_> = self.partitions.values_mut().filter_map(PartitionState::take).collect();
+        for event in &events {
+            match event {
+                RebalanceEvent::Assigned(_) => self.metrics.rebalances += 1,
+                RebalanceEvent::Lost(_) => self.metrics.losses += 1,
+                RebalanceEvent::Revoked(_) => {}
+            }
+        }
+        for fetched in &batches {
+            self.metrics.bytes += fetched.size_in_bytes() as u64;
+            self.metrics.records += fetched.records_count() as u64;
+        }
         Polled { events, batches }
     }
 
@@ -116,10 +138,13 @@ impl Consumer {
                 self.errors.extend(errors);
             }
             Event::Searched(sought, found) => self.on_searched(sought, found),
-            Event::Refreshed(refreshed) => {
+            Event::Validated(questioned, ends) => self.on_validated(questioned, ends),
+            Event::Refreshed { refreshed, of_all } => {
                 self.is_refreshing = false;
-                if let Err(error) = refreshed {
-                    tracing::debug!(%error, "metadata could not be refreshed");
+                match refreshed {
+                    Ok(()) if of_all => self.match_topics(),
+                    Ok(()) => {}
+                    Err(error) => tracing::debug!(%error, "metadata could not be refreshed"),
                 }
             }
             Event::Joined(Err(Aborted)) => {}
@@ -198,13 +223,22 @@ impl Consumer {
     }
 
     fn refresh(&mut self) {
-        if self.is_refreshing || !(self.fetcher.wants_metadata || self.cluster.is_stale()) {
+        let wants_all = self.wants_all_topics();
+        if self.is_refreshing || !(self.fetcher.wants_metadata || wants_all || self.cluster.is_stale()) {
             return;
         }
         self.is_refreshing = true;
         self.fetcher.wants_metadata = false;
+        if wants_all {
+            let cluster = Arc::clone(&self.cluster);
+            return self.events.push(Box::pin(async move {
+                Event::Refreshed { refreshed: cluster.refresh_all().await.map(|_| ()), of_all: true }
+            }));
+        }
         let refresh = self.cluster.refresh();
-        self.events.push(Box::pin(async move { Event::Refreshed(refresh.await.map(|_| ())) }));
+        self.events.push(Box::pin(async move {
+            Event::Refreshed { refreshed: refresh.await.map(|_| ()), of_all: false }
+        }));
     }
 
     /// When the next partition is due that waited after a failure as of `now`.
@@ -241,7 +275,7 @@ impl Consumer {
         self.config.stall_timeout_ms.map(Duration::from_millis)
     }
 
-    fn auto_commit(&mut self) {
+    pub(super) fn auto_commit(&mut self) {
         let Some(interval) = self.config.auto_commit_interval_ms else { return };
         // One at a time: when the coordinator is slow, the next one commits what is newest by then.
         if self.is_committing || self.committed_at.elapsed() < Duration::from_millis(interval) {
@@ -256,10 +290,14 @@ impl Consumer {
 
     fn has_signal(&self) -> bool {
         self.membership.as_ref().is_some_and(super::membership::Membership::has_signal)
+            || self.coordinated.as_ref().is_some_and(super::coordinated::Coordinated::has_signal)
     }
 
     /// Reacts to the heartbeats and to topics that have changed; joins if the member is outside.
     fn drive_membership(&mut self) {
+        if self.coordinated.is_some() {
+            return self.drive_coordinated();
+        }
         let Some(membership) = &mut self.membership else { return };
         match (membership.take_signal(), membership.phase) {
             (Some(Signal::Fenced), _) => {
@@ -279,13 +317,15 @@ impl Consumer {
             (None, Phase::Stable) if membership.have_topics_changed() => self.start_rebalance(),
             _ => {}
         }
-        if self.membership.as_ref().is_some_and(|membership| membership.phase == Phase::Outside) {
+        let has_topics = self.pattern.as_ref().is_none_or(|(_, matched)| matched.is_some());
+        let is_outside = self.membership.as_ref().is_some_and(|member| member.phase == Phase::Outside);
+        if is_outside && has_topics {
             self.start_joining(Vec::new());
         }
     }
 
     /// The partitions are other members' already.
-    fn lose(&mut self) {
+    pub(super) fn lose(&mut self) {
         let lost: Vec<TopicPartition> = std::mem::take(&mut self.partitions).into_keys().collect();
         if !lost.is_empty() {
             self.rebalanced.push(RebalanceEvent::Lost(lost));

@@ -18,7 +18,6 @@ use super::read::visible;
 use crate::by_leader::AnswersByPartition;
 use crate::cluster::Cluster;
 use crate::config::{ConsumerConfig, Isolation, OffsetReset};
-use crate::consumer::OffsetSpec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{BrokerAddress, Metadata};
 use crate::node::{Node, typed};
@@ -34,6 +33,7 @@ pub(super) struct Asked {
     topic_id: Uuid,
     offset: Offset,
     version: u64,
+    leader_epoch: LeaderEpoch,
 }
 
 /// Something that the fetcher waited for.
@@ -63,6 +63,10 @@ pub(super) struct Fetcher {
     busy: HashSet<NodeId>,
     /// The fetch sessions, by their broker.
     sessions: HashMap<NodeId, FetchSession>,
+    /// Counts fetches that were answered, failures, and positions that were out of range.
+    answered: u64,
+    failures: u64,
+    resets: u64,
     pub(super) wants_metadata: bool,
 }
 
@@ -87,8 +91,16 @@ impl Fetcher {
             max_wait: Duration::from_millis(u64::try_from(config.fetch_max_wait_ms).unwrap_or_default()),
             busy: HashSet::new(),
             sessions: HashMap::new(),
+            answered: 0,
+            failures: 0,
+            resets: 0,
             wants_metadata: false,
         }
+    }
+
+    /// How many fetches were answered and failed, and how many positions were out of range.
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
+        (self.answered, self.failures, self.resets)
     }
 
     /// Sends a fetch to each broker that leads a partition to be fetched and has none under way.
@@ -101,6 +113,10 @@ impl Fetcher {
         let mut by_node: HashMap<NodeId, Vec<(TopicPartition, Offset)>> = HashMap::new();
         for (partition, state) in partitions.iter_mut() {
             let Some(offset) = state.fetchable(now) else { continue };
+            let leader_epoch = metadata.leader(partition).map(|(_, epoch)| epoch);
+            if leader_epoch.is_some_and(|epoch| state.must_validate(epoch)) {
+                continue;
+            }
             match self.replica(&metadata, partition, state) {
                 Some(node) if self.busy.contains(&node) => {}
                 Some(node) => by_node.entry(node).or_default().push((partition.clone(), offset)),
@@ -120,6 +136,14 @@ impl Fetcher {
             let Some(broker) = metadata.broker(id) else { continue };
             self.busy.insert(id);
             match self.pool.open_node(broker) {
+                Some(node) if let Some(until) = node.throttled_until() => {
+                    self.busy.remove(&id);
+                    for (partition, _) in wanted {
+                        if let Some(state) = partitions.get_mut(&partition) {
+                            state.not_before = Some(until);
+                        }
+                    }
+                }
                 Some(node) => events.push(self.fetch(id, &node, wanted, partitions, &metadata)),
                 None => {
                     let opening = self.pool.node(broker);
@@ -165,15 +189,16 @@ impl Fetcher {
             let Some(state) = partitions.get_mut(&partition) else { continue };
             state.is_asked = true;
             let topic_id = metadata.topic(&partition.topic).map_or(Uuid::ZERO, |topic| topic.id);
+            let leader_epoch = metadata.leader(&partition).map_or(LeaderEpoch::UNKNOWN, |(_, epoch)| epoch);
             let data = FetchPartition {
                 partition: partition.partition,
-                current_leader_epoch: metadata.leader(&partition).map_or(-1, |(_, epoch)| epoch.0),
+                current_leader_epoch: leader_epoch.0,
                 fetch_offset: offset.0,
                 partition_max_bytes: self.max_partition_bytes,
                 ..FetchPartition::default()
             };
             fetched.push((partition.clone(), topic_id, data));
-            asked.push(Asked { partition, topic_id, offset, version: state.version });
+            asked.push(Asked { partition, topic_id, offset, version: state.version, leader_epoch });
         }
         let needs_names = asked.iter().any(|asked| asked.topic_id.is_zero());
         let last = if needs_names { NAMED_TOPICS } else { *FetchRequest::VERSIONS.end() };
@@ -225,7 +250,10 @@ impl Fetcher {
             FetchEvent::Answered { node, asked, is_full, answer } => {
                 self.busy.remove(&node);
                 match answer.and_then(checked) {
-                    Ok(response) => self.on_response(node, asked, is_full, response, partitions, now),
+                    Ok(response) => {
+                        self.answered += 1;
+                        self.on_response(node, asked, is_full, response, partitions, now)
+                    }
                     Err(error) => {
                         let session = self.sessions.entry(node).or_default();
                         if session.failed(error.code()) {
@@ -235,6 +263,7 @@ impl Fetcher {
                             }
                             return Vec::new();
                         }
+                        self.failures += 1;
                         self.wants_metadata = true;
                         for asked in asked {
                             if let Some(state) = current(partitions, &asked) {
@@ -285,6 +314,7 @@ impl Fetcher {
                     true => self.hold(state, now),
                     false => {
                         state.succeeded();
+                        state.validated = state.validated.max(asked.leader_epoch);
                         state.known = session.known(&asked.partition).or(state.known);
                     }
                 }
@@ -319,19 +349,17 @@ impl Fetcher {
                 return Ok(());
             }
             ErrorCode::OffsetOutOfRange => {
-                let spec = match self.offset_reset {
-                    OffsetReset::Earliest => OffsetSpec::Earliest,
-                    OffsetReset::Latest => OffsetSpec::Latest,
-                    OffsetReset::None => {
-                        let (partition, offset) = (asked.partition.clone(), asked.offset);
-                        let log_start = Offset(answer.log_start_offset);
-                        return Err(Error::OffsetOutOfRange { partition, offset, log_start });
-                    }
+                self.resets += 1;
+                let Some(spec) = self.offset_reset.spec() else {
+                    let (partition, offset) = (asked.partition.clone(), asked.offset);
+                    let log_start = Offset(answer.log_start_offset);
+                    return Err(Error::OffsetOutOfRange { partition, offset, log_start });
                 };
                 state.position = Position::Wanted(Search::Log(spec));
                 return Ok(());
             }
             code if code.is_retriable() || code == ErrorCode::UnknownServerError => {
+                self.failures += 1;
                 self.wants_metadata = true;
                 state.preferred = None;
                 let subject = asked.partition.to_string();
@@ -345,6 +373,7 @@ impl Fetcher {
             }
         }
         state.succeeded();
+        state.validated = state.validated.max(asked.leader_epoch);
         if answer.preferred_read_replica >= 0 {
             state.preferred = Some(NodeId(answer.preferred_read_replica));
         }

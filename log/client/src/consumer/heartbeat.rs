@@ -55,12 +55,17 @@ impl Pulse {
         self.state.lock().0.is_some()
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&self, signal: Signal) {
         self.state.lock().0 = Some(signal);
+        self.wake();
+    }
+
+    /// Makes the poll that waits look around.
+    pub(super) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    fn since_poll(&self) -> Duration {
+    pub(super) fn since_poll(&self) -> Duration {
         self.state.lock().1.elapsed()
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use thalweg_protocol::messages::join_group::{JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse};
 use thalweg_protocol::messages::sync_group::{SyncGroupRequest, SyncGroupRequestAssignment};
 use thalweg_protocol::messages::{Api, ApiKey};
-use thalweg_protocol::{ErrorCode, TopicPartition};
+use thalweg_protocol::{ErrorCode, TopicPartition, Uuid};
 
 use super::assignor::{Assignment, Assignor, GroupMember};
 use super::group_offsets::refused_member;
@@ -44,6 +44,13 @@ impl Identity {
         Self { group: ByteString::from(group), instance_id: instance_id.map(ByteString::from), current }
     }
 
+    /// A member that chooses its id itself, and keeps it (KIP-848).
+    pub(super) fn with_id(group: &str, instance_id: Option<&str>, id: Uuid) -> Self {
+        let identity = Self::new(group, instance_id);
+        identity.set(-1, ByteString::from(id.to_string()));
+        identity
+    }
+
     pub(super) fn metadata(&self) -> GroupMetadata {
         let (generation, member_id) = self.current.lock().clone();
         GroupMetadata {
@@ -51,6 +58,15 @@ impl Identity {
             generation,
             member_id,
             instance_id: self.instance_id.clone(),
+        }
+    }
+
+    /// The member is in this epoch; under which id, if that is news.
+    pub(super) fn enter(&self, epoch: i32, member_id: Option<ByteString>) {
+        let mut current = self.current.lock();
+        current.0 = epoch;
+        if let Some(member_id) = member_id.filter(|id| !id.is_empty()) {
+            current.1 = member_id;
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod assignor;
 mod committer;
+mod coordinated;
 mod drive;
 mod fetch_session;
 mod fetched;
@@ -10,11 +11,15 @@ mod group_offsets;
 mod heartbeat;
 mod join;
 mod membership;
+mod metrics;
 mod offsets;
+mod pattern;
 mod position;
 mod protocol;
 mod read;
+mod reconcile;
 mod search;
+mod validate;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -28,19 +33,22 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::committer::Committer;
+use self::coordinated::{Coordinated, Subscription};
 use self::drive::{Event, JoinTask};
 use self::fetcher::Fetcher;
 use self::membership::{Membership, Phase};
+use self::pattern::Pattern;
 use self::position::{PartitionState, Position, Search};
 use crate::by_leader::list_offsets;
 use crate::cluster::{Cluster, Wanted};
-use crate::config::ConsumerConfig;
+use crate::config::{ConsumerConfig, GroupProtocol};
 use crate::coordinator::Coordinator;
 use crate::error::{Error, Result};
 
 pub use assignor::{Assignment, Assignor, CooperativeSticky, GroupMember, Range, RoundRobin};
 pub use fetched::{FetchedBatches, FetchedRecords, Polled, Progress, RebalanceEvent};
 pub(crate) use group_offsets::{commit_offsets, fetch_offsets};
+pub use metrics::ConsumerMetrics;
 pub use offsets::{CommittedOffset, GroupMetadata, ListedOffset, OffsetSpec};
 pub(crate) use protocol::{decode_assignment, decode_subscription};
 
@@ -69,8 +77,18 @@ pub struct Consumer {
     errors: VecDeque<Error>,
     rebalanced: Vec<RebalanceEvent>,
     is_searching: bool,
+    is_validating: bool,
     is_refreshing: bool,
+    metrics: ConsumerMetrics,
+    /// In a group whose members assign.
     membership: Option<Membership>,
+    /// In a group whose coordinator assigns.
+    coordinated: Option<Coordinated>,
+    /// Where the members assign: what the names of topics must match, and when all topics were last looked at.
+    pattern: Option<(Pattern, Option<Instant>)>,
+    /// Partitions are assigned whose topics are only known by id; when these were last looked for.
+    wants_unknown: bool,
+    looked_for_unknown: Option<Instant>,
     join: Option<JoinTask>,
     group: Option<Arc<Coordinator>>,
     committer: Option<Committer>,
@@ -102,8 +120,14 @@ impl Consumer {
             errors: VecDeque::new(),
             rebalanced: Vec::new(),
             is_searching: false,
+            is_validating: false,
+            metrics: ConsumerMetrics::default(),
             is_refreshing: false,
             membership: None,
+            coordinated: None,
+            pattern: None,
+            wants_unknown: false,
+            looked_for_unknown: None,
             join: None,
             group,
             committed_at: Instant::now(),
@@ -120,7 +144,7 @@ impl Consumer {
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) while topics are subscribed to.
     pub fn assign(&mut self, partitions: impl IntoIterator<Item = TopicPartition>) -> Result<()> {
-        if self.membership.is_some() {
+        if self.is_member() {
             let advice = "topics are subscribed to: call unsubscribe first";
             return Err(Error::Misuse { operation: "assign", advice });
         }
@@ -137,30 +161,87 @@ impl Consumer {
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) without a group or after `assign`.
     pub fn subscribe<T: Into<ByteString>>(&mut self, topics: impl IntoIterator<Item = T>) -> Result<()> {
-        let misuse = |advice| Err(Error::Misuse { operation: "subscribe", advice });
-        let Some(group) = &self.config.group else { return misuse("set a group in the configuration") };
-        if self.membership.is_none() && !self.partitions.is_empty() {
+        let topics: BTreeSet<ByteString> = topics.into_iter().map(Into::into).collect();
+        self.check_subscribable("subscribe")?;
+        self.pattern = None;
+        self.subscribe_to(Subscription { topics: topics.into_iter().collect(), pattern: None });
+        Ok(())
+    }
+
+    /// Shares the topics whose whole names match this regular expression, those too that are created later (they are
+    /// found within `metadata_max_age_ms`, or as the coordinator looks for them). Topics that the cluster keeps for
+    /// itself do not match.
+    ///
+    /// Under [`GroupProtocol::Classic`](crate::GroupProtocol::Classic) each member looks for its topics, in the syntax
+    /// of the `regex` crate; under [`GroupProtocol::Consumer`](crate::GroupProtocol::Consumer) the coordinator does, in
+    /// that of RE2. What both know is the usual.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`](crate::Error::Misuse) without a group or after `assign`;
+    /// [`Error::Config`](crate::Error::Config) for what is no regular expression.
+    pub fn subscribe_pattern(&mut self, pattern: &str) -> Result<()> {
+        self.check_subscribable("subscribe_pattern")?;
+        match self.config.group_protocol {
+            GroupProtocol::Consumer => {
+                let pattern = Some(ByteString::from(pattern));
+                self.subscribe_to(Subscription { topics: Vec::new(), pattern });
+            }
+            GroupProtocol::Classic => {
+                let pattern = Pattern::new(pattern)?;
+                let topics = pattern.topics(&self.cluster.metadata()).into_iter().collect();
+                self.pattern = Some((pattern, None));
+                self.subscribe_to(Subscription { topics, pattern: None });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_subscribable(&self, operation: &'static str) -> Result<()> {
+        let misuse = |advice| Err(Error::Misuse { operation, advice });
+        if self.config.group.is_none() {
+            return misuse("set a group in the configuration");
+        }
+        if !self.is_member() && !self.partitions.is_empty() {
             return misuse("partitions are assigned: call unsubscribe first");
         }
-        let topics: BTreeSet<ByteString> = topics.into_iter().map(Into::into).collect();
+        Ok(())
+    }
+
+    fn subscribe_to(&mut self, subscription: Subscription) {
+        let group = self.config.group.clone().unwrap_or_default();
         self.fetcher.wants_metadata = true;
+        if self.config.group_protocol == GroupProtocol::Consumer {
+            match &self.coordinated {
+                Some(coordinated) => coordinated.subscribe(subscription),
+                None => {
+                    let wake = Arc::clone(&self.wake);
+                    let joined = Coordinated::new(&self.cluster, &group, &self.config, subscription, wake);
+                    self.coordinated = Some(joined);
+                }
+            }
+            return self.hold_topics();
+        }
         let membership = self.membership.get_or_insert_with(|| {
             let (config, assignors) = (self.config.clone(), self.assignors.clone());
-            Membership::new(&self.cluster, group, config, assignors, Arc::clone(&self.wake))
+            Membership::new(&self.cluster, &group, config, assignors, Arc::clone(&self.wake))
         });
-        membership.topics = topics.into_iter().collect();
+        membership.topics = subscription.topics;
         let is_stable = membership.phase == Phase::Stable;
         self.hold_topics();
         if is_stable {
             self.start_rebalance();
         }
-        Ok(())
+    }
+
+    /// Whether topics are subscribed to.
+    fn is_member(&self) -> bool {
+        self.membership.is_some() || self.coordinated.is_some()
     }
 
     /// Has the group share its partitions out anew although no member came or went and no topic changed, as
     /// Java's `enforceRebalance`: for an assignor that goes by more than those. A static member that comes back
     /// gets what it had, whatever it subscribes to or tells the leader now; this makes the leader look at it.
-    /// Does nothing while a rebalance is under way.
+    /// Does nothing while a rebalance is under way, nor where the coordinator assigns.
     pub fn enforce_rebalance(&mut self) {
         if self.membership.as_ref().is_some_and(|membership| membership.phase == Phase::Stable) {
             self.start_rebalance();
@@ -175,11 +256,13 @@ impl Consumer {
         self.join = None;
         self.partitions.clear();
         self.rebalanced.clear();
-        let membership = self.membership.take();
+        self.pattern = None;
+        let (membership, coordinated) = (self.membership.take(), self.coordinated.take());
         self.hold_topics();
-        match membership {
-            Some(mut membership) => membership.leave().await,
-            None => Ok(()),
+        match (membership, coordinated) {
+            (Some(mut membership), _) => membership.leave().await,
+            (None, Some(mut coordinated)) => coordinated.leave().await,
+            (None, None) => Ok(()),
         }
     }
 
@@ -190,9 +273,14 @@ impl Consumer {
         kept.map(|(partition, _)| partition.clone()).collect()
     }
 
-    /// The topics that are subscribed to.
+    /// The topics that are subscribed to: by name, or those that are known to match the pattern (none where the
+    /// coordinator looks for them).
     pub fn subscription(&self) -> Vec<ByteString> {
-        self.membership.as_ref().map(|membership| membership.topics.clone()).unwrap_or_default()
+        match (&self.membership, &self.coordinated) {
+            (Some(membership), _) => membership.topics.clone(),
+            (None, Some(coordinated)) => coordinated.subscription().topics,
+            (None, None) => Vec::new(),
+        }
     }
 
     /// Returns what has been fetched since the last call, waiting at most `timeout` for something. Positions
@@ -253,6 +341,18 @@ impl Consumer {
         self.partitions.get(partition)?.progress()
     }
 
+    /// How many offsets are left to read in a partition as of its last fetch, as Java's `currentLag`; `None` before the
+    /// first fetch of it.
+    pub fn current_lag(&self, partition: &TopicPartition) -> Option<i64> {
+        self.progress(partition).map(|progress| progress.lag())
+    }
+
+    /// What this consumer has done so far.
+    pub fn metrics(&self) -> ConsumerMetrics {
+        let (fetches, fetch_failures, resets) = self.fetcher.counts();
+        ConsumerMetrics { fetches, fetch_failures, resets, ..self.metrics }
+    }
+
     /// What keeps partitions from being read at present, and for how long: that of the one which waits longest. It is
     /// tried again while `poll` is called. `None` when nothing has failed since the last success.
     pub fn trouble(&self) -> Option<(Error, Duration)> {
@@ -301,7 +401,10 @@ impl Consumer {
         offsets: &[(TopicPartition, CommittedOffset)],
     ) -> impl Future<Output = Result<()>> + Send + 'static + use<> {
         let commit = match (&self.committer, self.group_metadata()) {
-            (Some(committer), Ok(member)) => Ok(committer.commit(member, offsets.to_vec())),
+            (Some(committer), Ok(member)) => {
+                let identity = self.coordinated.as_ref().map(|member| Arc::clone(member.identity()));
+                Ok(committer.commit(member, identity, offsets.to_vec()))
+            }
             (_, Err(error)) => Err(error),
             (None, Ok(_)) => Err(Error::Closed),
         };
@@ -330,8 +433,8 @@ impl Consumer {
     /// [`Error::NotInGroup`](crate::Error::NotInGroup) while a subscribed consumer is not a member: without
     /// that, its offsets would not be fenced.
     pub fn group_metadata(&self) -> Result<GroupMetadata> {
-        if let Some(membership) = &self.membership {
-            let member = membership.metadata();
+        let classic = self.membership.as_ref().map(Membership::metadata);
+        if let Some(member) = classic.or_else(|| self.coordinated.as_ref().map(Coordinated::metadata)) {
             if member.generation < 0 {
                 let (group, reason) = (member.group.to_string(), ErrorCode::UnknownMemberId);
                 return Err(Error::NotInGroup { group, reason });
@@ -468,6 +571,12 @@ fn check(config: &ConsumerConfig, assignors: &[Arc<dyn Assignor>]) -> Result<()>
     }
     if config.session_timeout_ms <= 0 || config.heartbeat_interval_ms == 0 {
         return wrong("session_timeout_ms", "it and heartbeat_interval_ms must be above 0");
+    }
+    if config.remote_assignor.is_some() && config.group_protocol == GroupProtocol::Classic {
+        return wrong(
+            "remote_assignor",
+            "in a classic group the members assign: set group_protocol to consumer",
+        );
     }
     if config.auto_commit_interval_ms.is_some() && config.group.is_none() {
         return wrong("auto_commit_interval_ms", "it needs a group");

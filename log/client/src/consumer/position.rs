@@ -34,6 +34,8 @@ pub(super) struct PartitionState {
     pub(super) position: Position,
     /// The leader epoch of the last record that was returned.
     pub(super) leader_epoch: LeaderEpoch,
+    /// The epoch of the newest leader that is known to have what was read.
+    pub(super) validated: LeaderEpoch,
     /// Changes with each seek, so that what was asked for before it is recognised when it comes.
     pub(super) version: u64,
     pub(super) is_paused: bool,
@@ -87,6 +89,7 @@ impl PartitionState {
         Self {
             position: Position::Wanted(Search::Committed),
             leader_epoch: LeaderEpoch::UNKNOWN,
+            validated: LeaderEpoch::UNKNOWN,
             version,
             is_paused: false,
             stop_at: None,
@@ -146,6 +149,17 @@ impl PartitionState {
             }
             _ => None,
         }
+    }
+
+    /// Whether the leader of this epoch has to be asked first whether it has what was read.
+    pub(super) fn must_validate(&self, leader_epoch: LeaderEpoch) -> bool {
+        self.leader_epoch > LeaderEpoch::UNKNOWN && leader_epoch > self.validated
+    }
+
+    /// Whether a leader can be asked about the position now.
+    pub(super) fn can_validate(&self, now: Instant) -> bool {
+        let is_idle = !self.is_paused && !self.is_revoked && !self.is_asked && self.buffered.is_none();
+        matches!(self.position, Position::At(_)) && is_idle && self.is_due(now)
     }
 
     fn is_due(&self, now: Instant) -> bool {

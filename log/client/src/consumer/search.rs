@@ -25,6 +25,17 @@ pub(super) struct Sought {
 /// Where reading begins, and the leader epoch of the record before.
 pub(super) type Found = Result<(Offset, LeaderEpoch)>;
 
+impl OffsetReset {
+    /// Where reading goes on, if there is a rule.
+    pub(super) fn spec(self) -> Option<OffsetSpec> {
+        match self {
+            Self::Earliest => Some(OffsetSpec::Earliest),
+            Self::Latest => Some(OffsetSpec::Latest),
+            Self::None => None,
+        }
+    }
+}
+
 /// Finds positions; what is not among the answers failed with the error.
 pub(super) async fn search(
     cluster: Arc<Cluster>,
@@ -58,11 +69,9 @@ async fn search_all(
         sought.iter().filter(|sought| !found.contains_key(&sought.partition)).cloned().collect::<Vec<_>>()
     {
         let partition = sought.partition;
-        match (sought.search, reset) {
-            (Search::Log(spec), _) => in_log.push((partition, spec)),
-            (Search::Committed, OffsetReset::Earliest) => in_log.push((partition, OffsetSpec::Earliest)),
-            (Search::Committed, OffsetReset::Latest) => in_log.push((partition, OffsetSpec::Latest)),
-            (Search::Committed, OffsetReset::None) => {
+        match (sought.search, reset.spec()) {
+            (Search::Log(spec), _) | (Search::Committed, Some(spec)) => in_log.push((partition, spec)),
+            (Search::Committed, None) => {
                 found.insert(partition.clone(), Err(Error::NoOffset { partition }));
             }
         }

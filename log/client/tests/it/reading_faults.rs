@@ -279,3 +279,60 @@ async fn a_poll_that_is_cancelled_loses_nothing() {
     }
     assert!(cancelled > 0);
 }
+
+#[tokio::test]
+async fn a_log_that_was_cut_is_read_on_from_the_cut_or_it_is_told() {
+    for reset in [OffsetReset::Earliest, OffsetReset::Latest, OffsetReset::None] {
+        let (fake, mut reader) = reader(1, 6).await;
+        assert_eq!(read(&mut reader, 6).await.len(), 6);
+        let partition = TopicPartition::new(TOPIC, 0);
+        let client = Client::connect(fake.config()).await.expect("the fake answers");
+        let config = ConsumerConfig { offset_reset: reset, ..ConsumerConfig::group("group") };
+        let mut other = client.consumer(config).expect("the configuration is right");
+        other.assign([partition.clone()]).expect("it reads nothing yet");
+        other.seek(&partition, Offset(0)).expect("it is assigned");
+        assert_eq!(read(&mut other, 6).await.len(), 6);
+        // The new leader had only four of them, and has got others since.
+        fake.truncate(0, 4, &["new", "newer", "newest"]);
+        client.admin().list_topics().await.expect("it answers");
+        if reset == OffsetReset::None {
+            let error = loop {
+                match other.poll(Duration::from_millis(20)).await {
+                    Ok(polled) => assert!(polled.batches.is_empty(), "{polled:?}"),
+                    Err(error) => break error,
+                }
+            };
+            let Error::LogTruncated { position, divergent, .. } = &error else { panic!("{error}") };
+            assert_eq!((*position, *divergent), (Offset(6), Some(Offset(4))));
+            assert_eq!(error.kind(), ErrorKind::GiveUp);
+            other.seek(&partition, Offset(4)).expect("it is assigned");
+        }
+        assert_eq!(read(&mut other, 3).await, ["new", "newer", "newest"], "{reset:?}");
+        assert_eq!(other.metrics().truncations, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_new_leader_that_has_everything_is_read_on() {
+    let (fake, mut reader) = reader(1, 4).await;
+    assert_eq!(read(&mut reader, 4).await.len(), 4);
+    assert_eq!(fake.requests(ApiKey::OffsetForLeaderEpoch).len(), 0, "nothing was in doubt");
+    fake.script(ApiKey::OffsetForLeaderEpoch, [Fate::Lost, Fate::Refused(ErrorCode::NotLeaderOrFollower)]);
+    fake.truncate(0, 4, &["next"]);
+    assert_eq!(read(&mut reader, 1).await, ["next"]);
+    assert_eq!(fake.requests(ApiKey::OffsetForLeaderEpoch).len(), 3);
+    assert_eq!(reader.metrics().truncations, 0);
+}
+
+#[tokio::test]
+async fn fetches_wait_when_the_broker_wants_a_pause() {
+    let (fake, mut reader) = reader(1, 2).await;
+    fake.throttle(50);
+    let begun = Instant::now();
+    let before = reader.metrics().fetches;
+    while begun.elapsed() < Duration::from_millis(300) {
+        reader.poll(Duration::from_millis(5)).await.expect("the poll succeeds");
+    }
+    let fetches = reader.metrics().fetches - before;
+    assert!((2..=7).contains(&fetches), "one in 50 ms: {fetches}");
+}

@@ -8,6 +8,7 @@ mod admin_configs;
 mod admin_groups;
 mod admin_transactions;
 mod compaction;
+mod coordinated;
 mod crossing;
 mod groups;
 mod lossy;
@@ -243,6 +244,8 @@ macro_rules! suite {
                     a_subscription_can_grow, a_group_goes_on_where_it_committed, a_static_member_keeps_its_partitions,
                     a_static_member_with_another_subscription_enforces_a_rebalance,
                     a_member_without_polls_is_lost;
+                coordinated: the_coordinator_shares_partitions_out, a_static_member_comes_back_to_its_partitions,
+                    an_assignor_that_the_coordinator_lacks_is_told, topics_are_found_by_a_pattern;
             }
         }
     )*};
