@@ -9,3 +9,22 @@ mod suite;
 mod tcp;
 mod transaction_faults;
 mod writing_faults;
+
+#[allow(dead_code, reason = "its main is for whoever runs it by itself")]
+#[path = "../../examples/at_least_once.rs"]
+mod at_least_once;
+#[allow(dead_code, reason = "its main is for whoever runs it by itself")]
+#[path = "../../examples/at_most_once.rs"]
+mod at_most_once;
+#[allow(dead_code, reason = "its main is for whoever runs it by itself")]
+#[path = "../../examples/custom_assignor.rs"]
+mod custom_assignor;
+#[allow(dead_code, reason = "its main is for whoever runs it by itself")]
+#[path = "../../examples/custom_partitioner.rs"]
+mod custom_partitioner;
+#[allow(dead_code, reason = "its main is for whoever runs it by itself")]
+#[path = "../../examples/exactly_once.rs"]
+mod exactly_once;
+#[allow(dead_code, reason = "its main is for whoever runs it by itself")]
+#[path = "../../examples/sending.rs"]
+mod sending;

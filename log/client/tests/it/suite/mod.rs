@@ -10,6 +10,7 @@ mod admin_transactions;
 mod compaction;
 mod coordinated;
 mod crossing;
+mod examples;
 mod groups;
 mod lossy;
 mod reading;
@@ -246,6 +247,8 @@ macro_rules! suite {
                     a_member_without_polls_is_lost;
                 coordinated: the_coordinator_shares_partitions_out, a_static_member_comes_back_to_its_partitions,
                     an_assignor_that_the_coordinator_lacks_is_told, topics_are_found_by_a_pattern;
+                examples: records_are_processed_and_not_again, records_are_transformed_exactly_once,
+                    records_are_sent_in_four_ways, partitions_and_members_are_chosen_by_own_rules;
             }
         }
     )*};

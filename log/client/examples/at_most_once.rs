@@ -1,0 +1,51 @@
+//! At most once: offsets are committed before the records are processed.
+//!
+//! Whoever dies in between has lost these records; none is ever processed twice. For what is worth little one by one and
+//! must not be repeated, such as notices to people.
+//!
+//! `cargo run -p thalweg-client --example at_most_once -- HOST:PORT TOPIC GROUP`
+
+use std::time::Duration;
+
+use thalweg_client::{Client, ClientConfig, ConsumerConfig, Error, ErrorKind, OffsetReset};
+
+/// It ends when nothing has come for so long of what it reads.
+const IDLE: Duration = Duration::from_secs(2);
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
+    let (bootstrap, topic, group) = (next("127.0.0.1:9092"), next("events"), next("at-most-once"));
+    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
+    run(&client, &topic, &group, |value| println!("{}", String::from_utf8_lossy(value))).await
+}
+
+/// Hands the value of each record to `process`.
+pub async fn run(
+    client: &Client,
+    topic: &str,
+    group: &str,
+    mut process: impl FnMut(&[u8]),
+) -> Result<(), Error> {
+    let config = ConsumerConfig { offset_reset: OffsetReset::Earliest, ..ConsumerConfig::group(group) };
+    let mut consumer = client.consumer(config)?;
+    consumer.subscribe([topic])?;
+    loop {
+        let polled = consumer.poll(IDLE).await?;
+        if polled.is_empty() && !consumer.assignment().is_empty() {
+            return consumer.close().await;
+        }
+        match consumer.commit().await {
+            Ok(()) => {}
+            // The records go to another member, which will process them: this one must not.
+            Err(error) if error.kind() == ErrorKind::Rejoin => continue,
+            Err(error) => return Err(error),
+        }
+        for batches in polled.batches {
+            for record in batches.into_records() {
+                process(record?.value.as_deref().unwrap_or_default());
+            }
+        }
+    }
+}

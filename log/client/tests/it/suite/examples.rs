@@ -1,0 +1,80 @@
+//! The programs in `examples/`, run.
+
+use thalweg_client::{ConsumerConfig, ProducerConfig};
+
+use super::{Ground, read, read_to_end, texts};
+use crate::{at_least_once, at_most_once, custom_assignor, custom_partitioner, exactly_once, sending};
+
+/// A topic with these values in its two partitions.
+async fn topic_with(ground: &Ground, values: &[&str]) -> String {
+    let topic = ground.topic(2).await;
+    let producer = ground.producer(ProducerConfig::default());
+    for (at, value) in values.iter().enumerate() {
+        ground.write(&producer, &topic, (at % 2) as i32, &[value]).await;
+    }
+    topic
+}
+
+fn sorted(mut values: Vec<String>) -> Vec<String> {
+    values.sort();
+    values
+}
+
+pub async fn records_are_processed_and_not_again(ground: &Ground) {
+    let topic = topic_with(ground, &["a", "b", "c"]).await;
+    let collect =
+        |seen: &mut Vec<String>, value: &[u8]| seen.push(String::from_utf8_lossy(value).into_owned());
+    let (at_most, at_least) = (ground.name("at-most-once"), ground.name("at-least-once"));
+    for expected in [&["a", "b", "c"][..], &[]] {
+        let (mut most, mut least) = (Vec::new(), Vec::new());
+        let (first, second) = tokio::join!(
+            at_most_once::run(&ground.client, &topic, &at_most, |value| collect(&mut most, value)),
+            at_least_once::run(&ground.client, &topic, &at_least, |value| collect(&mut least, value)),
+        );
+        first.expect("it ends");
+        second.expect("it ends");
+        assert_eq!((sorted(most), sorted(least)), (own(expected), own(expected)));
+    }
+}
+
+fn own(values: &[&str]) -> Vec<String> {
+    values.iter().map(|value| (*value).to_owned()).collect()
+}
+
+pub async fn records_are_transformed_exactly_once(ground: &Ground) {
+    let from = topic_with(ground, &["one", "two", "three"]).await;
+    let (to, id) = (ground.topic(1).await, ground.name("shouter"));
+    // What an instance before left unfinished is never seen.
+    let before = ground.transactional(&id).await;
+    before.begin_transaction().expect("none is open");
+    ground.write(&before, &to, 0, &["UNFINISHED"]).await;
+    exactly_once::run(&ground.client, &from, &to, &id).await.expect("it ends");
+    let producer = ground.producer(ProducerConfig::default());
+    ground.write(&producer, &from, 0, &["four"]).await;
+    exactly_once::run(&ground.client, &from, &to, &id).await.expect("it ends");
+    let mut reader = ground.reader(&to, &[0], ConsumerConfig::default());
+    let values = sorted(texts(&read(&mut reader, 4).await));
+    assert_eq!(values, ["FOUR", "ONE", "THREE", "TWO"]);
+    assert!(read_to_end(&mut reader).await.is_empty(), "none twice");
+}
+
+pub async fn records_are_sent_in_four_ways(ground: &Ground) {
+    let topic = ground.topic(1).await;
+    let written = sending::run(&ground.client, &topic).await.expect("all are written");
+    let offsets: Vec<_> = written.iter().map(|written| written.offset.map(|offset| offset.0)).collect();
+    assert_eq!(offsets, [Some(0), Some(1), Some(2), Some(3)]);
+    let mut reader = ground.reader(&topic, &[0], ConsumerConfig::default());
+    assert_eq!(texts(&read(&mut reader, 4).await), ["waited for", "called back", "from a thread", "flushed"]);
+}
+
+pub async fn partitions_and_members_are_chosen_by_own_rules(ground: &Ground) {
+    let topic = ground.topic(4).await;
+    let customers = ["big-1", "small-1", "big-2", "small-2", "small-3"];
+    let placed = custom_partitioner::run(&ground.client, &topic, &customers).await.expect("all are written");
+    for (customer, partition) in placed {
+        assert_eq!(partition == 0, customer.starts_with("big-"), "{customer} is in {partition}");
+    }
+    let group = ground.name("by-capacity");
+    let shares = custom_assignor::run(&ground.client, &topic, &group, [1, 3]).await.expect("they join");
+    assert_eq!(shares, [1, 3]);
+}
