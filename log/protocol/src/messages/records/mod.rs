@@ -5,6 +5,12 @@
 //! Every record begins with two bytes: the version of a value, or the kind of a key.
 
 mod aborted_txn;
+mod consumer_group_current_member_assignment;
+mod consumer_group_member_metadata;
+mod consumer_group_metadata;
+mod consumer_group_regular_expression;
+mod consumer_group_target_assignment_member;
+mod consumer_group_target_assignment_metadata;
 mod consumer_protocol;
 mod control_record;
 mod group_metadata;
@@ -13,6 +19,22 @@ mod producer_snapshot;
 mod transaction_log;
 
 pub use aborted_txn::AbortedTxn;
+pub use consumer_group_current_member_assignment::{
+    ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue, OwnedTopicPartitions,
+};
+pub use consumer_group_member_metadata::{
+    ClassicMemberMetadata, ClassicProtocol, ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue,
+};
+pub use consumer_group_metadata::{ConsumerGroupMetadataKey, ConsumerGroupMetadataValue};
+pub use consumer_group_regular_expression::{
+    ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue,
+};
+pub use consumer_group_target_assignment_member::{
+    ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue, TargetTopicPartitions,
+};
+pub use consumer_group_target_assignment_metadata::{
+    ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue,
+};
 pub use consumer_protocol::{ConsumerProtocolAssignment, ConsumerProtocolSubscription, TopicPartition};
 pub use control_record::{ControlRecordTypeSchema, EndTxnMarker};
 pub use group_metadata::{GroupMetadataKey, GroupMetadataValue, MemberMetadata};

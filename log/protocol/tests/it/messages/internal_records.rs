@@ -4,10 +4,12 @@ use std::fmt::Debug;
 
 use bytes::Bytes;
 use thalweg_protocol::messages::records::{
-    AbortedTxn, ConsumerProtocolAssignment, ConsumerProtocolSubscription, ControlRecordTypeSchema,
-    EndTxnMarker, GroupMetadataKey, GroupMetadataValue, MemberMetadata, OffsetCommitKey, OffsetCommitValue,
-    PartitionsSchema, ProducerEntry, ProducerSnapshot, TopicPartition, TransactionLogKey,
-    TransactionLogValue,
+    AbortedTxn, ClassicMemberMetadata, ClassicProtocol, ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataValue, ConsumerGroupMetadataValue,
+    ConsumerProtocolAssignment, ConsumerProtocolSubscription, ControlRecordTypeSchema, EndTxnMarker,
+    GroupMetadataKey, GroupMetadataValue, MemberMetadata, OffsetCommitKey, OffsetCommitValue,
+    OwnedTopicPartitions, PartitionsSchema, ProducerEntry, ProducerSnapshot, TopicPartition,
+    TransactionLogKey, TransactionLogValue,
 };
 use thalweg_protocol::{ByteString, DecodeError, EncodeError, Uuid};
 
@@ -108,6 +110,48 @@ fn transactions() {
     let expected = "0001 0000000000000005 0006 00000007 00 00 0000000000000008 0000000000000009 \
                     03 00 08 0000000000000004 02 02 0002 03 02 0003";
     check(&value, value.to_bytes(1), TransactionLogValue::from_bytes, expected);
+}
+
+#[test]
+fn groups_of_the_consumer_protocol() {
+    let key = ConsumerGroupCurrentMemberAssignmentKey { group_id: text("g"), member_id: text("m") };
+    let read = ConsumerGroupCurrentMemberAssignmentKey::from_bytes;
+    check(&key, key.to_bytes(), read, "0008 0001 67 0001 6d");
+    let id = Uuid(*b"0123456789abcdef");
+    let owned =
+        OwnedTopicPartitions { topic_id: id, partitions: vec![1, 3], assignment_epochs: Some(vec![2, 4]) };
+    let value = ConsumerGroupCurrentMemberAssignmentValue {
+        member_epoch: 5,
+        previous_member_epoch: 4,
+        state: 2,
+        assigned_partitions: vec![owned],
+        partitions_pending_revocation: Vec::new(),
+    };
+    let expected = "0000 00000005 00000004 02 02 30313233343536373839616263646566 03 00000001 00000003 \
+                    01 00 09 03 00000002 00000004 01 00";
+    check(&value, value.to_bytes(0), ConsumerGroupCurrentMemberAssignmentValue::from_bytes, expected);
+
+    let protocol = ClassicProtocol { name: text("r"), metadata: Bytes::from_static(&[7]) };
+    let classic = ClassicMemberMetadata { session_timeout_ms: 10, supported_protocols: vec![protocol] };
+    let mut value = ConsumerGroupMemberMetadataValue {
+        client_id: text("c"),
+        client_host: text("h"),
+        subscribed_topic_names: vec![text("t")],
+        rebalance_timeout_ms: 9,
+        ..Default::default()
+    };
+    (value.instance_id, value.rack_id) = (None, None);
+    (value.subscribed_topic_regex, value.server_assignor) = (None, Some(text("u")));
+    let read = ConsumerGroupMemberMetadataValue::from_bytes;
+    let plain = "0000 00 00 02 63 02 68 02 02 74 00 00000009 02 75";
+    check(&value, value.to_bytes(0), read, &format!("{plain} 00"));
+    value.classic_member_metadata = Some(classic);
+    let tagged = format!("{plain} 01 00 0c 01 0000000a 02 02 72 02 07 00 00");
+    check(&value, value.to_bytes(0), read, &tagged);
+
+    let value = ConsumerGroupMetadataValue { epoch: 3, metadata_hash: -2 };
+    let expected = "0000 00000003 01 00 08 fffffffffffffffe";
+    check(&value, value.to_bytes(0), ConsumerGroupMetadataValue::from_bytes, expected);
 }
 
 #[test]

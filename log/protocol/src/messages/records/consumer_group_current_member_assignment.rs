@@ -1,0 +1,151 @@
+// Generated from messages.txt by generate/main.rs; do not edit.
+
+//! The internal records `ConsumerGroupCurrentMemberAssignmentKey` and `ConsumerGroupCurrentMemberAssignmentValue`.
+
+use std::ops::RangeInclusive;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+
+use crate::Uuid;
+use crate::codec::{
+    DecodeError, Decoder, EncodeError, Encoder, Trailing, Wire, decode_key, decode_versioned, encode_key,
+    encode_versioned,
+};
+
+/// The key of a record, `ConsumerGroupCurrentMemberAssignmentKey`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConsumerGroupCurrentMemberAssignmentKey {
+    pub group_id: ByteString,
+    pub member_id: ByteString,
+}
+
+impl Wire for ConsumerGroupCurrentMemberAssignmentKey {
+    fn decode(d: &mut Decoder) -> Result<Self, DecodeError> {
+        Ok(Self { group_id: d.string()?, member_id: d.string()? })
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {
+        e.string(&self.group_id)?;
+        e.string(&self.member_id)?;
+        Ok(())
+    }
+}
+
+impl ConsumerGroupCurrentMemberAssignmentKey {
+    /// What the key begins with.
+    pub const KIND: i16 = 8;
+
+    /// Writes the key after its kind.
+    ///
+    /// # Errors
+    /// Fails when a string is too long.
+    pub fn to_bytes(&self) -> Result<Bytes, EncodeError> {
+        encode_key(self, Self::KIND)
+    }
+
+    /// Reads a key that begins with its kind.
+    ///
+    /// # Errors
+    /// Fails when the key is of another kind, or malformed.
+    pub fn from_bytes(bytes: Bytes) -> Result<Self, DecodeError> {
+        decode_key(bytes, Self::KIND)
+    }
+}
+
+/// A record, `ConsumerGroupCurrentMemberAssignmentValue`, version 0, flexible from 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConsumerGroupCurrentMemberAssignmentValue {
+    pub member_epoch: i32,
+    pub previous_member_epoch: i32,
+    pub state: i8,
+    pub assigned_partitions: Vec<OwnedTopicPartitions>,
+    pub partitions_pending_revocation: Vec<OwnedTopicPartitions>,
+}
+
+impl Wire for ConsumerGroupCurrentMemberAssignmentValue {
+    fn decode(d: &mut Decoder) -> Result<Self, DecodeError> {
+        let value = Self {
+            member_epoch: d.i32()?,
+            previous_member_epoch: d.i32()?,
+            state: d.i8()?,
+            assigned_partitions: d.array()?,
+            partitions_pending_revocation: d.array()?,
+        };
+        d.skip_tags()?;
+        Ok(value)
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {
+        e.i32(self.member_epoch);
+        e.i32(self.previous_member_epoch);
+        e.i8(self.state);
+        e.array(&self.assigned_partitions)?;
+        e.array(&self.partitions_pending_revocation)?;
+        e.no_tags();
+        Ok(())
+    }
+}
+
+/// See [`ConsumerGroupCurrentMemberAssignmentValue::assigned_partitions`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnedTopicPartitions {
+    pub topic_id: Uuid,
+    pub partitions: Vec<i32>,
+    pub assignment_epochs: Option<Vec<i32>>,
+}
+
+impl Wire for OwnedTopicPartitions {
+    fn min_size(_: i16, _: bool) -> usize {
+        18
+    }
+
+    fn decode(d: &mut Decoder) -> Result<Self, DecodeError> {
+        let mut value = Self { topic_id: d.uuid()?, partitions: d.array()?, assignment_epochs: None };
+        d.tags(&mut |d, tag| {
+            match tag {
+                0 => value.assignment_epochs = d.option_array(true)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(value)
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {
+        e.uuid(self.topic_id);
+        e.array(&self.partitions)?;
+        let tags = e.tags();
+        if self.assignment_epochs.is_some() {
+            e.tag(tags, 0, |e| {
+                e.option_array(
+                    self.assignment_epochs.as_deref(),
+                    true,
+                    "OwnedTopicPartitions::assignment_epochs",
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl ConsumerGroupCurrentMemberAssignmentValue {
+    /// The versions that can be written and read.
+    pub const VERSIONS: RangeInclusive<i16> = 0..=0;
+
+    /// Writes the record in `version`, which comes first.
+    ///
+    /// # Errors
+    /// Fails when the version is unknown, or cannot carry what the record says.
+    pub fn to_bytes(&self, version: i16) -> Result<Bytes, EncodeError> {
+        encode_versioned(self, "ConsumerGroupCurrentMemberAssignmentValue", version, Self::VERSIONS, 0)
+    }
+
+    /// Reads a record that begins with its version.
+    ///
+    /// # Errors
+    /// Fails when the version is unknown, or the record malformed.
+    pub fn from_bytes(bytes: Bytes) -> Result<Self, DecodeError> {
+        decode_versioned(bytes, Self::VERSIONS, 0, Trailing::Refused)
+    }
+}
