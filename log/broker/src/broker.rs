@@ -232,6 +232,7 @@ fn check(config: &BrokerConfig) -> Result<(), Error> {
     at_least_one("default_partitions", i64::from(config.default_partitions))?;
     at_least_one("offsets_topic_partitions", i64::from(config.offsets_topic_partitions))?;
     at_least_one("transaction_topic_partitions", i64::from(config.transaction_topic_partitions))?;
+    at_least_one("group_consumer_heartbeat_interval_ms", config.group_consumer_heartbeat_interval_ms.into())?;
     at_least_one("sync_threads", config.sync_threads as i64)?;
     at_least_one("retention_check_interval_ms", config.retention_check_interval_ms as i64)?;
     at_least_one("cleaner_check_interval_ms", config.cleaner_check_interval_ms as i64)?;
@@ -381,7 +382,7 @@ async fn start_coordinators(
         runtime: runtime.clone(),
         stop: stop.clone(),
     };
-    let groups = Arc::new(GroupCoordinator::new(config, setting.clone()));
+    let groups = Arc::new(GroupCoordinator::new(config, controller, setting.clone()));
     let transactions =
         Arc::new(TransactionCoordinator::new(config, controller.clone(), Arc::clone(&groups), setting));
     groups.load_all().await;

@@ -97,6 +97,17 @@ pub struct BrokerConfig {
     pub group_max_session_timeout_ms: i32,
     /// The most members of one group. Default 10,000: each rebalance sends the leader all of them.
     pub group_max_size: usize,
+    /// How often members of groups of the consumer protocol (KIP-848) send heartbeats, in ms. Default 5 s, as Kafka's
+    /// `group.consumer.heartbeat.interval.ms`.
+    pub group_consumer_heartbeat_interval_ms: i32,
+    /// After how long without a heartbeat such a member is given up, in ms. Default 45 s, as Kafka's
+    /// `group.consumer.session.timeout.ms`.
+    pub group_consumer_session_timeout_ms: u64,
+    /// The most members of one such group. Default 10,000: each change of the members computes all assignments anew.
+    pub group_consumer_max_size: usize,
+    /// Which groups with members may change from one protocol to the other. Default both ways, as Kafka's
+    /// `group.consumer.migration.policy`. Groups without members may always.
+    pub group_consumer_migration_policy: GroupMigrationPolicy,
     /// The longest metadata of a committed offset in bytes. Default 4,096, as Kafka's.
     pub offset_metadata_max_bytes: usize,
     /// How long in ms the offsets of a group without members are kept. Default 7 days, as Kafka's.
@@ -146,11 +157,41 @@ impl Default for BrokerConfig {
             group_min_session_timeout_ms: 6_000,
             group_max_session_timeout_ms: 1_800_000,
             group_max_size: 10_000,
+            group_consumer_heartbeat_interval_ms: 5_000,
+            group_consumer_session_timeout_ms: 45_000,
+            group_consumer_max_size: 10_000,
+            group_consumer_migration_policy: GroupMigrationPolicy::Bidirectional,
             offset_metadata_max_bytes: 4_096,
             offsets_retention_ms: 7 * 24 * 3_600_000,
             transaction_max_timeout_ms: 900_000,
             transactional_id_expiration_ms: 7 * 24 * 3_600_000,
             in_process_through_bytes: false,
         }
+    }
+}
+
+/// Which groups with members may change from one protocol to the other (KIP-848).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GroupMigrationPolicy {
+    /// None.
+    Disabled,
+    /// Classic groups of consumers, when a member of the consumer protocol joins.
+    Upgrade,
+    /// Groups of the consumer protocol, when the last member that speaks it has gone.
+    Downgrade,
+    /// Both.
+    Bidirectional,
+}
+
+impl GroupMigrationPolicy {
+    /// Whether classic groups may become groups of the consumer protocol.
+    pub(crate) fn allows_upgrade(self) -> bool {
+        matches!(self, Self::Upgrade | Self::Bidirectional)
+    }
+
+    /// Whether groups of the consumer protocol may become classic ones.
+    pub(crate) fn allows_downgrade(self) -> bool {
+        matches!(self, Self::Downgrade | Self::Bidirectional)
     }
 }

@@ -23,7 +23,7 @@ mod topics;
 mod transaction;
 
 pub use broker::Broker;
-pub use config::BrokerConfig;
+pub use config::{BrokerConfig, GroupMigrationPolicy};
 pub use embedded::InProcess;
 pub use error::Error;
 pub use server::{AllowAll, Gate, Principal, Verdict};

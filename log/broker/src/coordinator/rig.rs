@@ -129,7 +129,7 @@ impl Rig {
             stop: stopped,
         };
         let config = BrokerConfig { group_min_session_timeout_ms: 1, ..Default::default() };
-        let groups = Arc::new(GroupCoordinator::new(&config, setting.clone()));
+        let groups = Arc::new(GroupCoordinator::new(&config, &controller, setting.clone()));
         let transactions =
             TransactionCoordinator::new(&config, controller.clone(), Arc::clone(&groups), setting);
         let transactions = Arc::new(transactions.waiting_for_completion(COMPLETION_WAIT));

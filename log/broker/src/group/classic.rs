@@ -10,6 +10,8 @@ mod leave;
 mod member;
 mod metadata;
 mod rebalance;
+mod subscription;
+mod succession;
 mod supporters;
 mod sync;
 
@@ -28,6 +30,8 @@ pub(crate) use leave::Leaver;
 pub(crate) use member::{Member, Protocol};
 pub(crate) use metadata::{GroupMetadata, StoredMember};
 use rebalance::JoinPhase;
+pub(crate) use subscription::{CONSUMER, Subscription};
+pub(crate) use succession::Heir;
 use supporters::Supporters;
 pub(crate) use sync::Sync;
 
@@ -216,6 +220,11 @@ impl ClassicGroup {
             sync_deadline: None,
             assigning: None,
         }
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> &ByteString {
+        &self.id
     }
 
     /// Where the group stands.

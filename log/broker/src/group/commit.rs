@@ -13,8 +13,10 @@ pub(crate) struct Commit {
     /// Empty for a consumer that only keeps its offsets here.
     pub(crate) member_id: ByteString,
     pub(crate) instance_id: Option<ByteString>,
-    /// Negative for a consumer that only keeps its offsets here.
+    /// The generation, or the member epoch; negative for a consumer that only keeps its offsets here.
     pub(crate) generation: i32,
+    /// Whether the request is of a version that can carry a member epoch.
+    pub(crate) knows_epochs: bool,
     /// For how many ms the offsets are kept, if the client says so.
     pub(crate) retention_ms: Option<i64>,
     pub(crate) topics: Vec<CommitTopic>,

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use thalweg_controller::Controller;
 use thalweg_protocol::ErrorCode;
 use thalweg_storage::MarkerAppend;
 use tokio::sync::Notify;
 
 use super::classic::GroupLimits;
+use super::consumer::ConsumerLimits;
 use super::shard::{GroupSettings, GroupShard};
+use super::topic_image::{TopicImage, Topics};
 use crate::config::BrokerConfig;
 use crate::coordinator::{Due, Setting, Shard, Shards, Timekeeper};
 use crate::topics::CONSUMER_OFFSETS;
@@ -20,13 +23,15 @@ const RETENTION_CHECK: Duration = Duration::from_secs(10 * 60);
 pub(crate) struct GroupCoordinator {
     shards: Shards<GroupShard>,
     setting: Setting,
+    topics: Arc<Topics>,
     wake: Arc<Notify>,
 }
 
 impl GroupCoordinator {
     /// A coordinator of the groups whose partitions this node leads.
-    pub(crate) fn new(config: &BrokerConfig, setting: Setting) -> Self {
+    pub(crate) fn new(config: &BrokerConfig, controller: &Controller, setting: Setting) -> Self {
         let wake = Arc::new(Notify::new());
+        let topics = Arc::new(Topics::follow(controller));
         let settings = GroupSettings {
             limits: GroupLimits {
                 initial_rebalance_delay_ms: config.group_initial_rebalance_delay_ms,
@@ -34,12 +39,19 @@ impl GroupCoordinator {
                 max_session_timeout_ms: config.group_max_session_timeout_ms,
                 max_members: config.group_max_size,
             },
+            consumer_limits: ConsumerLimits {
+                heartbeat_interval_ms: config.group_consumer_heartbeat_interval_ms,
+                session_timeout_ms: config.group_consumer_session_timeout_ms,
+                max_members: config.group_consumer_max_size,
+            },
+            migration: config.group_consumer_migration_policy,
+            topics: Arc::clone(&topics),
             retention_ms: config.offsets_retention_ms,
             setting: setting.clone(),
             wake: Arc::clone(&wake),
         };
         let shards = Shards::new(CONSUMER_OFFSETS, Arc::clone(&setting.partitions), settings);
-        Self { shards, setting, wake }
+        Self { shards, setting, topics, wake }
     }
 
     /// The shard that group `id` belongs to, loaded if it was not.
@@ -51,6 +63,11 @@ impl GroupCoordinator {
             return Err(ErrorCode::InvalidGroupId);
         }
         self.shards.of(id).await
+    }
+
+    /// The topics of the cluster as the groups see them.
+    pub(crate) fn topics(&self) -> TopicImage {
+        self.topics.image()
     }
 
     /// The partition of `__consumer_offsets` that keeps the offsets of group `id`.

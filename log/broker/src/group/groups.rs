@@ -7,7 +7,9 @@ use bytes::Bytes;
 use bytestring::ByteString;
 use thalweg_protocol::{Offset, ProducerId};
 
-use super::classic::{ClassicGroup, GroupLimits, GroupMetadata, GroupState};
+use super::classic::{CONSUMER, ClassicGroup, GroupLimits, GroupMetadata, GroupState};
+use super::consumer::{ConsumerGroup, ConsumerLimits, Image};
+use super::membership::{GroupType, Membership};
 use super::offsets::Offsets;
 use super::records::GroupRecord;
 use crate::coordinator::Now;
@@ -15,10 +17,12 @@ use crate::coordinator::Now;
 /// A group and its offsets.
 #[derive(Debug)]
 pub(crate) struct Group {
-    pub(crate) membership: ClassicGroup,
+    pub(crate) membership: Membership,
     pub(crate) offsets: Offsets,
     /// The deadline that is noted for it, in monotonic ms.
     pub(crate) scheduled: Option<u64>,
+    /// The last record about its members: nobody is told of what is not committed yet.
+    pub(crate) last_record: Option<Offset>,
 }
 
 /// A group as ListGroups shows it.
@@ -26,7 +30,8 @@ pub(crate) struct Group {
 pub(crate) struct Listing {
     pub(crate) id: ByteString,
     pub(crate) protocol_type: ByteString,
-    pub(crate) state: GroupState,
+    pub(crate) group_type: GroupType,
+    pub(crate) state: &'static str,
 }
 
 /// A group as DescribeGroups shows it.
@@ -78,9 +83,10 @@ impl Groups {
     pub(crate) fn get_or_create(&mut self, id: &ByteString, now: Now) -> &mut Group {
         let limits = self.limits;
         self.groups.entry(id.clone()).or_insert_with(|| Group {
-            membership: ClassicGroup::new(id.clone(), limits, now),
+            membership: Membership::Classic(ClassicGroup::new(id.clone(), limits, now)),
             offsets: Offsets::default(),
             scheduled: None,
+            last_record: None,
         })
     }
 
@@ -102,7 +108,7 @@ impl Groups {
     pub(crate) fn remove_if_unused(&mut self, id: &ByteString) {
         if let MapEntry::Occupied(entry) = self.groups.entry(id.clone())
             && entry.get().is_unused()
-            && entry.get().membership.generation() == 0
+            && !entry.get().membership.is_written()
         {
             entry.remove();
         }
@@ -126,8 +132,12 @@ impl Groups {
     pub(crate) fn list(&self) -> Vec<Listing> {
         let listing = |(id, group): (&ByteString, &Group)| Listing {
             id: id.clone(),
-            protocol_type: group.membership.protocol_type().cloned().unwrap_or_default(),
-            state: group.membership.state(),
+            protocol_type: match &group.membership {
+                Membership::Classic(group) => group.protocol_type().cloned().unwrap_or_default(),
+                Membership::Consumer(_) => ByteString::from_static(CONSUMER),
+            },
+            group_type: group.membership.group_type(),
+            state: group.membership.state_name(),
         };
         self.groups.iter().map(listing).collect()
     }
@@ -139,10 +149,10 @@ impl Group {
         self.membership.is_deserted() && self.offsets.is_empty()
     }
 
-    /// The group as DescribeGroups shows it. What members say of themselves is only told while it is what they
-    /// were assigned by.
-    pub(crate) fn describe(&self) -> Description {
-        let group = &self.membership;
+    /// The group as DescribeGroups shows it; `None` if it does not speak the classic protocol. What members say of
+    /// themselves is only told while it is what they were assigned by.
+    pub(crate) fn describe(&self) -> Option<Description> {
+        let group = self.membership.classic()?;
         let is_stable = group.state() == GroupState::Stable;
         let protocol = group.protocol().filter(|_| is_stable).cloned().unwrap_or_default();
         let members = group.members().values().map(|member| DescribedMember {
@@ -153,12 +163,12 @@ impl Group {
             metadata: if is_stable { member.metadata(&protocol) } else { Bytes::new() },
             assignment: if is_stable { member.assignment.clone() } else { Bytes::new() },
         });
-        Description {
+        Some(Description {
             state: group.state(),
             protocol_type: group.protocol_type().cloned().unwrap_or_default(),
             members: members.collect(),
             protocol,
-        }
+        })
     }
 }
 
@@ -167,13 +177,21 @@ impl Group {
 pub(crate) struct Replay {
     groups: Groups,
     metadata: HashMap<ByteString, GroupMetadata>,
+    images: HashMap<ByteString, Image>,
+    consumer_limits: ConsumerLimits,
     now: Now,
 }
 
 impl Replay {
     /// Begins at the log's start.
-    pub(crate) fn new(limits: GroupLimits, now: Now) -> Self {
-        Self { groups: Groups::new(limits), metadata: HashMap::new(), now }
+    pub(crate) fn new(limits: GroupLimits, consumer_limits: ConsumerLimits, now: Now) -> Self {
+        Self {
+            groups: Groups::new(limits),
+            metadata: HashMap::new(),
+            images: HashMap::new(),
+            consumer_limits,
+            now,
+        }
     }
 
     /// Takes in the next record; with a producer, one that waits for the end of that one's transaction.
@@ -189,6 +207,9 @@ impl Replay {
             }
             GroupRecord::Group { group, metadata: None } => {
                 self.metadata.remove(&group);
+            }
+            GroupRecord::Consumer { group, change } => {
+                self.images.entry(group).or_default().apply(change);
             }
             GroupRecord::Offset { group, topic, partition, committed: Some(offset) } => match producer {
                 Some(producer) => {
@@ -218,11 +239,17 @@ impl Replay {
         let limits = self.groups.limits;
         for (id, metadata) in self.metadata {
             self.groups.get_or_create(&id, self.now).membership =
-                ClassicGroup::restore(metadata, limits, self.now);
+                Membership::Classic(ClassicGroup::restore(metadata, limits, self.now));
+        }
+        for (id, image) in self.images {
+            if !image.is_blank() {
+                let group = ConsumerGroup::restore(id.clone(), image, self.consumer_limits, self.now);
+                self.groups.get_or_create(&id, self.now).membership = Membership::Consumer(group);
+            }
         }
         self.groups.groups.retain(|id, group| {
             let is_open = self.groups.open.values().any(|groups| groups.contains(id));
-            is_open || !group.is_unused() || group.membership.generation() > 0
+            is_open || !group.is_unused() || group.membership.is_written()
         });
         self.groups
     }

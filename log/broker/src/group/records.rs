@@ -9,6 +9,8 @@ use thalweg_protocol::record::Record;
 use thalweg_protocol::{DecodeError, EncodeError, LeaderEpoch, Offset};
 
 use super::classic::{GroupMetadata, StoredMember};
+use super::consumer::Change;
+use super::consumer::records as consumer_records;
 use super::offsets::CommittedOffset;
 use crate::coordinator::{JournalError, JournalRecord};
 
@@ -28,6 +30,8 @@ pub(crate) enum GroupRecord {
     Offset { group: ByteString, topic: ByteString, partition: i32, committed: Option<CommittedOffset> },
     /// A group, or the end of one.
     Group { group: ByteString, metadata: Option<GroupMetadata> },
+    /// Something about a group that the coordinator assigns to (KIP-848).
+    Consumer { group: ByteString, change: Change },
 }
 
 /// The record that commits `offset`, or takes it back.
@@ -86,8 +90,13 @@ pub(crate) fn group_tombstone(group: &ByteString) -> Result<JournalRecord, Encod
     Ok(JournalRecord { key: GroupMetadataKey { group: group.clone() }.to_bytes()?, value: None })
 }
 
-/// Reads a record back; `None` for one that is about something else, such as the groups of KIP-848 in a directory
-/// that Kafka has written.
+/// The record that makes a change to a group last that the coordinator assigns to.
+pub(crate) fn consumer_record(group: &ByteString, change: &Change) -> Result<JournalRecord, EncodeError> {
+    consumer_records::record(group, change)
+}
+
+/// Reads a record back; `None` for one that is about something else, such as share groups in a directory that Kafka
+/// has written.
 pub(crate) fn read(record: &Record<'_>) -> Result<Option<GroupRecord>, JournalError> {
     let malformed = |error| JournalError::Malformed { offset: record.offset, error };
     let Some(key) = record.key else { return Ok(None) };
@@ -97,7 +106,11 @@ pub(crate) fn read(record: &Record<'_>) -> Result<Option<GroupRecord>, JournalEr
     match kind {
         Some(OffsetCommitKey::KIND) => read_offset(key, value, record.offset).map(Some).map_err(malformed),
         Some(GroupMetadataKey::KIND) => read_group(key, value).map(Some).map_err(malformed),
-        _ => Ok(None),
+        Some(kind) => {
+            let read = consumer_records::read(kind, key, value).map_err(malformed)?;
+            Ok(read.map(|(group, change)| GroupRecord::Consumer { group, change }))
+        }
+        None => Ok(None),
     }
 }
 
@@ -223,7 +236,7 @@ mod tests {
 
     #[test]
     fn records_about_something_else_are_left_alone() {
-        let foreign = JournalRecord { key: Bytes::from_static(&[0, 3, 0, 1, b'g']), value: None };
+        let foreign = JournalRecord { key: Bytes::from_static(&[0, 10, 0, 1, b'g']), value: None };
         assert_eq!(back(&foreign), None);
     }
 }

@@ -1,5 +1,8 @@
 //! Drives the groups of one partition of `__consumer_offsets`.
 
+mod consumer;
+mod removal;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -10,20 +13,30 @@ use thalweg_protocol::{EncodeError, ErrorCode, Offset};
 use thalweg_storage::{MarkerAppend, TransactionResult};
 use tokio::sync::{Notify, oneshot};
 
+pub(crate) use removal::DeletedOffsets;
+
 use super::classic::{
-    Action, AfterStore, GroupLimits, GroupMetadata, GroupState, Join, JoinAnswer, Leaver, Sync, SyncAnswer,
-    Ticket,
+    Action, AfterStore, GroupLimits, GroupMetadata, Join, JoinAnswer, Leaver, Sync, SyncAnswer, Ticket,
 };
 use super::commit::{Commit, Fetched, FetchedPartition};
+use super::consumer::ConsumerLimits;
 use super::groups::{Description, Groups, Listing, Replay};
+use super::membership::Membership;
 use super::offsets::{CommittedOffset, FetchedOffset};
 use super::records;
+use super::topic_image::Topics;
+use crate::config::GroupMigrationPolicy;
 use crate::coordinator::{Deadlines, Journal, JournalError, JournalRecord, Now, Replayed, Setting, Shard};
 
 /// What all shards of a group coordinator share.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupSettings {
     pub(crate) limits: GroupLimits,
+    pub(crate) consumer_limits: ConsumerLimits,
+    /// Which groups with members may change their protocol.
+    pub(crate) migration: GroupMigrationPolicy,
+    /// The topics of the cluster.
+    pub(crate) topics: Arc<Topics>,
     /// How long the offsets of a group without members are kept, in ms.
     pub(crate) retention_ms: i64,
     pub(crate) setting: Setting,
@@ -57,7 +70,8 @@ impl Shard for GroupShard {
     type Settings = GroupSettings;
 
     fn load(journal: Journal, settings: &GroupSettings) -> Result<Self, JournalError> {
-        let mut replay = Replay::new(settings.limits, settings.setting.clocks.now());
+        let mut replay =
+            Replay::new(settings.limits, settings.consumer_limits, settings.setting.clocks.now());
         journal.replay(|replayed| {
             match replayed {
                 Replayed::Record { record, producer } => {
@@ -124,9 +138,18 @@ impl GroupShard {
         }
         let (sender, receiver) = oneshot::channel();
         request.ticket = state.ticket();
-        state.joins.insert(request.ticket, sender);
+        self.end_empty_consumer_group(&mut state, id, now)?;
         let mut actions = Vec::new();
-        state.groups.get_or_create(id, now).membership.join(request, now, &mut actions);
+        match &mut state.groups.get_or_create(id, now).membership {
+            Membership::Classic(group) => {
+                let ticket = request.ticket;
+                group.join(request, now, &mut actions);
+                state.joins.insert(ticket, sender);
+            }
+            Membership::Consumer(_) => {
+                self.join_consumer_group(&mut state, id, &request, now, &mut actions, sender);
+            }
+        }
         self.carry_out(&mut state, id, actions, now);
         Ok(receiver)
     }
@@ -147,8 +170,16 @@ impl GroupShard {
         let ticket = request.ticket;
         let mut actions = Vec::new();
         let group = state.groups.get_mut(id).ok_or(ErrorCode::UnknownMemberId)?;
-        group.membership.sync(request, now, &mut actions);
-        state.syncs.insert(ticket, sender);
+        match &mut group.membership {
+            Membership::Classic(classic) => {
+                classic.sync(request, now, &mut actions);
+                state.syncs.insert(ticket, sender);
+            }
+            Membership::Consumer(consumer) => {
+                let answer = consumer.sync_classic(&request, &self.settings.topics.image(), now);
+                self.answer_when_committed(group.last_record, sender, answer, SyncAnswer::error);
+            }
+        }
         self.carry_out(&mut state, id, actions, now);
         Ok(receiver)
     }
@@ -164,7 +195,13 @@ impl GroupShard {
         let now = self.settings.setting.clocks.now();
         let mut state = self.state.lock();
         match state.groups.get_mut(id) {
-            Some(group) => group.membership.heartbeat(member_id, instance_id, generation, now),
+            Some(group) => match &mut group.membership {
+                Membership::Classic(classic) => classic.heartbeat(member_id, instance_id, generation, now),
+                Membership::Consumer(consumer) => {
+                    let member_id = ByteString::from(member_id);
+                    consumer.heartbeat_classic(&member_id, instance_id, generation, now)
+                }
+            },
             None => ErrorCode::UnknownMemberId,
         }
     }
@@ -182,8 +219,12 @@ impl GroupShard {
         let mut state = self.state.lock();
         let mut actions = Vec::new();
         let group = state.groups.get_mut(id).ok_or(ErrorCode::UnknownMemberId)?;
-        let answers =
-            leavers.iter().map(|leaver| group.membership.leave(leaver, now, &mut actions)).collect();
+        let answers = match &mut group.membership {
+            Membership::Classic(classic) => {
+                leavers.iter().map(|leaver| classic.leave(leaver, now, &mut actions)).collect()
+            }
+            Membership::Consumer(_) => self.leave_consumer_group(group, id, leavers, now, &mut actions)?,
+        };
         self.carry_out(&mut state, id, actions, now);
         Ok(answers)
     }
@@ -210,8 +251,9 @@ impl GroupShard {
                     Ok(_) => {}
                     Err(error) => {
                         let mut more = Vec::new();
-                        if let Some(group) = state.groups.get_mut(id) {
-                            group.membership.stored(then, Err(error), now, &mut more);
+                        let group = state.groups.get_mut(id);
+                        if let Some(group) = group.and_then(|group| group.membership.classic_mut()) {
+                            group.stored(then, Err(error), now, &mut more);
                         }
                         actions.extend(more);
                     }
@@ -234,8 +276,9 @@ impl GroupShard {
         let now = self.settings.setting.clocks.now();
         let mut state = self.state.lock();
         let mut actions = Vec::new();
-        match (state.groups.get_mut(&id), then) {
-            (Some(group), then) => group.membership.stored(then, outcome, now, &mut actions),
+        let group = state.groups.get_mut(&id);
+        match (group.and_then(|group| group.membership.classic_mut()), then) {
+            (Some(group), then) => group.stored(then, outcome, now, &mut actions),
             (None, AfterStore::Return { ticket, .. }) => {
                 state.joins.remove(&ticket);
             }
@@ -257,7 +300,10 @@ impl GroupShard {
             let mut actions = Vec::new();
             if let Some(group) = state.groups.get_mut(&id) {
                 group.scheduled = None;
-                group.membership.expire(now, &mut actions);
+                match &mut group.membership {
+                    Membership::Classic(classic) => classic.expire(now, &mut actions),
+                    Membership::Consumer(_) => self.expire_consumers(group, &id, now, &mut actions),
+                }
             }
             self.carry_out(&mut state, &id, actions, now);
         }
@@ -294,12 +340,7 @@ impl GroupShard {
         verify: impl FnOnce() -> Result<(), ErrorCode>,
     ) -> Result<Option<Offset>, ErrorCode> {
         let group = state.groups.get_or_create(&commit.group, now);
-        let (member_id, instance_id) = (&*commit.member_id, commit.instance_id.as_deref());
-        let is_transactional = commit.producer.is_some();
-        group.membership.check_commit(member_id, instance_id, commit.generation, is_transactional)?;
-        if !is_transactional {
-            group.membership.heard_of(member_id, now);
-        }
+        group.membership.admit_commit(commit, now)?;
         let (offsets, records) = encode(commit, now)?;
         if records.is_empty() {
             return Ok(None);
@@ -338,15 +379,22 @@ impl GroupShard {
         Ok(offset)
     }
 
-    /// The offsets of a group: of the partitions in `wanted`, or all.
+    /// The offsets of a group: of the partitions in `wanted`, or all. `member` is who asks, if it says so, and its epoch.
+    ///
+    /// # Errors
+    /// Why the member may not know them.
     pub(crate) fn fetch(
         &self,
         id: &str,
+        member: (Option<&str>, i32),
         wanted: Option<&[(ByteString, Vec<i32>)]>,
         require_stable: bool,
-    ) -> Fetched {
+    ) -> Result<Fetched, ErrorCode> {
         let state = self.state.lock();
         let group = state.groups.get(id);
+        if let Some(group) = group {
+            group.membership.check_fetch(member.0, member.1)?;
+        }
         let mut fetched = Fetched::default();
         let mut look_up = |topic: &str, partition: i32| {
             let found = group.map(|group| group.offsets.fetch(topic, partition, require_stable));
@@ -377,83 +425,17 @@ impl GroupShard {
             }
         };
         fetched.topics = topics;
-        fetched
+        Ok(fetched)
     }
 
-    /// A group as DescribeGroups shows it; `None` when there is none of this id.
+    /// A group as DescribeGroups shows it; `None` when there is none of this id that speaks the classic protocol.
     pub(crate) fn describe(&self, id: &str) -> Option<Description> {
-        self.state.lock().groups.get(id).map(super::groups::Group::describe)
+        self.state.lock().groups.get(id)?.describe()
     }
 
     /// Every group as ListGroups shows it.
     pub(crate) fn list(&self) -> Vec<Listing> {
         self.state.lock().groups.list()
-    }
-
-    /// Deletes a group with its offsets. Returns the offset of the last tombstone.
-    ///
-    /// # Errors
-    /// GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP while it has members.
-    pub(crate) fn delete(&self, id: &ByteString) -> Result<Offset, ErrorCode> {
-        let now = self.settings.setting.clocks.now();
-        let mut state = self.state.lock();
-        let group = state.groups.get(id).ok_or(ErrorCode::GroupIdNotFound)?;
-        if !group.membership.is_deserted() || group.offsets.has_pending() {
-            return Err(ErrorCode::NonEmptyGroup);
-        }
-        let offsets = group.offsets.known_partitions(false);
-        let offsets = offsets.iter().flat_map(|(topic, at)| at.iter().map(move |at| (topic, *at)));
-        let mut tombstones = offsets
-            .map(|(topic, partition)| records::offset_record(id, topic, partition, None))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(too_long)?;
-        tombstones.push(records::group_tombstone(id).map_err(too_long)?);
-        let last = self.journal.append(&tombstones, now.wall_ms, None)?;
-        state.groups.remove(id, now);
-        Ok(last)
-    }
-
-    /// Forgets offsets that nobody has used for the retention time, and groups that nothing is left of.
-    pub(crate) fn expire_offsets(&self) {
-        let now = self.settings.setting.clocks.now();
-        let ids = self.state.lock().groups.ids();
-        for id in ids {
-            // One group per lock, so that nobody waits for all of them.
-            if let Err(error) = self.expire_group(&id, now) {
-                tracing::warn!(group = %id, error = error.name(), "offsets that have expired are kept for now");
-            }
-        }
-    }
-
-    fn expire_group(&self, id: &ByteString, now: Now) -> Result<(), ErrorCode> {
-        let mut state = self.state.lock();
-        let Some(group) = state.groups.get_mut(id) else { return Ok(()) };
-        if group.membership.state() != GroupState::Empty || !group.membership.is_deserted() {
-            return Ok(());
-        }
-        // A group that had members is idle since the last one left; others only keep offsets.
-        let idle_since_ms = group.membership.protocol_type().map(|_| group.membership.state_since_ms());
-        let expired = group.offsets.expired(now.wall_ms, self.settings.retention_ms, idle_since_ms);
-        let mut tombstones = expired
-            .iter()
-            .map(|(topic, partition)| records::offset_record(id, topic, *partition, None))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(too_long)?;
-        let is_over = group.offsets.len() == expired.len() && !group.offsets.has_pending();
-        if is_over {
-            tombstones.push(records::group_tombstone(id).map_err(too_long)?);
-        }
-        if tombstones.is_empty() {
-            return Ok(());
-        }
-        let last = self.journal.append(&tombstones, now.wall_ms, None)?;
-        for (topic, partition) in &expired {
-            group.offsets.remove(topic, *partition, last.plus(1));
-        }
-        if is_over {
-            state.groups.remove(id, now);
-        }
-        Ok(())
     }
 }
 

@@ -53,6 +53,7 @@ fn commit(offset: i64, member_id: &'static str, generation: i32) -> Commit {
         member_id: member_id.into(),
         instance_id: None,
         generation,
+        knows_epochs: true,
         retention_ms: None,
         topics: vec![CommitTopic { name: "t".into(), id: Uuid::ZERO, partitions: vec![partition] }],
         producer: None,
@@ -98,7 +99,8 @@ async fn offsets_go_when_nobody_has_been_in_the_group_for_long() {
     rig.done(shard.sync(&GROUP, sync()).expect("taken")).await.expect("answered");
     shard.commit(&commit(7, "a", 1), || Ok(())).expect("it is a member");
     let offset = || {
-        let fetched = shard.fetch(&GROUP, Some(&[("t".into(), vec![0])]), true);
+        let fetched =
+            shard.fetch(&GROUP, (None, -1), Some(&[("t".into(), vec![0])]), true).expect("anybody may know");
         fetched.topics[0].1[0].committed.clone().expect("no transaction").map(|committed| committed.offset.0)
     };
     rig.wall.advance(2 * WEEK_MS);

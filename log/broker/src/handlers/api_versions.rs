@@ -16,6 +16,9 @@ const OLDEST_PRODUCE: i16 = 0;
 /// The feature by which producers know that each transaction gets an epoch of its own (KIP-890), and its level.
 const TRANSACTION_VERSION: (&str, i16) = ("transaction.version", 2);
 
+/// The feature by which consumers know that the broker assigns to groups (KIP-848), and its level.
+const GROUP_VERSION: (&str, i16) = ("group.version", 1);
+
 /// Node ids above this are those of coordinators: clients count them down from the largest number to keep
 /// their connections apart from those of the nodes themselves.
 const COORDINATOR_IDS: i32 = i32::MAX / 2;
@@ -59,8 +62,8 @@ fn served(version: i16) -> ApiVersionsResponse {
         max_version: api_key.last_stable_version(),
     });
     let mut response = ApiVersionsResponse { api_keys: api_keys.collect(), ..Default::default() };
-    if SERVED.contains(&ApiKey::EndTxn) {
-        let (name, level) = TRANSACTION_VERSION;
+    let features = [(ApiKey::ConsumerGroupHeartbeat, GROUP_VERSION), (ApiKey::EndTxn, TRANSACTION_VERSION)];
+    for (_, (name, level)) in features.into_iter().filter(|(api_key, _)| SERVED.contains(api_key)) {
         response.finalized_features_epoch = 0;
         response.finalized_features.push(FinalizedFeatureKey {
             name: ByteString::from_static(name),

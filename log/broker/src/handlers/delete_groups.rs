@@ -31,5 +31,6 @@ async fn delete(context: &RequestContext, id: &ByteString) -> Result<(), ErrorCo
 }
 
 fn result(id: ByteString, code: ErrorCode) -> DeletableGroupResult {
-    DeletableGroupResult { group_id: id, error_code: code.code(), error_message: None }
+    let error_message = (code != ErrorCode::None).then(|| ByteString::from_static(code.message()));
+    DeletableGroupResult { group_id: id, error_code: code.code(), error_message }
 }

@@ -6,11 +6,11 @@ use thalweg_protocol::messages::alter_configs::{AlterConfigsResourceResponse, Al
 use thalweg_protocol::messages::incremental_alter_configs::{self, IncrementalAlterConfigsResponse};
 
 use super::{
-    RequestContext, add_offsets_to_txn, add_partitions_to_txn, api_versions, create_partitions,
-    create_topics, delete_groups, delete_records, delete_topics, describe_cluster, describe_configs,
-    describe_groups, end_txn, fetch, find_coordinator, heartbeat, init_producer_id, join_group, leave_group,
-    list_groups, list_offsets, metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce,
-    sync_group, txn_offset_commit,
+    RequestContext, add_offsets_to_txn, add_partitions_to_txn, api_versions, consumer_group_describe,
+    consumer_group_heartbeat, create_partitions, create_topics, delete_groups, delete_records, delete_topics,
+    describe_cluster, describe_configs, describe_groups, end_txn, fetch, find_coordinator, heartbeat,
+    init_producer_id, join_group, leave_group, list_groups, list_offsets, metadata, offset_commit,
+    offset_delete, offset_fetch, offset_for_leader_epoch, produce, sync_group, txn_offset_commit,
 };
 use crate::server::Answer;
 
@@ -78,6 +78,11 @@ fn deny_coordinated(context: &RequestContext, request: Request) -> Answer {
         Request::DescribeGroups(request) => Answer::now(describe_groups::refuse(request, GROUP)),
         Request::ListGroups(_) => Answer::now(list_groups::refuse(ErrorCode::ClusterAuthorizationFailed)),
         Request::DeleteGroups(request) => Answer::now(delete_groups::refuse(request, GROUP)),
+        Request::ConsumerGroupHeartbeat(_) => Answer::now(consumer_group_heartbeat::refuse(GROUP)),
+        Request::ConsumerGroupDescribe(request) => {
+            Answer::now(consumer_group_describe::refuse(request, GROUP))
+        }
+        Request::OffsetDelete(_) => Answer::now(offset_delete::refuse(GROUP)),
         Request::InitProducerId(request) => {
             Answer::now(init_producer_id::refuse(match request.transactional_id {
                 Some(_) => TRANSACTIONAL_ID,

@@ -5,7 +5,7 @@ use bytestring::ByteString;
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::join_group::{JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember};
 
-use super::{RequestContext, own};
+use super::{RequestContext, own, random_uuid};
 use crate::group::{Join, JoinAnswer, Protocol, Ticket};
 use crate::server::Answer;
 
@@ -70,14 +70,6 @@ fn join(context: &RequestContext, request: JoinGroupRequest) -> Join {
         fresh_member_id,
         client_id,
     }
-}
-
-/// 32 random hexadecimal digits, grouped as Java prints a UUID.
-fn random_uuid() -> String {
-    let bits = fastrand::u128(..);
-    let (a, b, c) = (bits >> 96, (bits >> 80) & 0xffff, (bits >> 64) & 0xffff);
-    let (d, e) = ((bits >> 48) & 0xffff, bits & 0xffff_ffff_ffff);
-    format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
 }
 
 fn answer(joined: JoinAnswer, version: i16) -> JoinGroupResponse {

@@ -6,9 +6,6 @@ use thalweg_protocol::messages::list_groups::{ListGroupsRequest, ListGroupsRespo
 
 use super::RequestContext;
 
-/// The type of every group here; those of KIP-848 have another.
-const CLASSIC: &str = "classic";
-
 pub(crate) async fn handle(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse {
     let names = |filter: &[ByteString], name: &str| {
         filter.is_empty() || filter.iter().any(|wanted| wanted.eq_ignore_ascii_case(name))
@@ -16,13 +13,14 @@ pub(crate) async fn handle(context: RequestContext, request: ListGroupsRequest) 
     let groups = context.core.groups.loaded().into_iter().flat_map(|shard| shard.list());
     let mut groups: Vec<_> = groups
         .filter(|group| {
-            names(&request.states_filter, group.state.name()) && names(&request.types_filter, CLASSIC)
+            names(&request.states_filter, group.state)
+                && names(&request.types_filter, group.group_type.name())
         })
         .map(|group| ListedGroup {
             group_id: group.id,
             protocol_type: group.protocol_type,
-            group_state: ByteString::from_static(group.state.name()),
-            group_type: ByteString::from_static(CLASSIC),
+            group_state: ByteString::from_static(group.state),
+            group_type: ByteString::from_static(group.group_type.name()),
         })
         .collect();
     groups.sort_unstable_by(|a, b| a.group_id.cmp(&b.group_id));

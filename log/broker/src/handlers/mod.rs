@@ -6,6 +6,8 @@ mod alter_configs;
 pub(crate) mod api_versions;
 mod asked_offsets;
 mod configs;
+mod consumer_group_describe;
+mod consumer_group_heartbeat;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
@@ -26,6 +28,7 @@ mod list_groups;
 mod list_offsets;
 mod metadata;
 mod offset_commit;
+mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
@@ -78,6 +81,9 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::CreatePartitions,
     ApiKey::DeleteGroups,
     ApiKey::IncrementalAlterConfigs,
+    ApiKey::OffsetDelete,
+    ApiKey::ConsumerGroupHeartbeat,
+    ApiKey::ConsumerGroupDescribe,
     ApiKey::DescribeCluster,
 ];
 
@@ -175,6 +181,11 @@ fn begin_coordinated(context: RequestContext, request: Request) -> Answer {
         Request::DescribeGroups(request) => blocks(describe_groups::handle(context, request)),
         Request::ListGroups(request) => blocks(list_groups::handle(context, request)),
         Request::DeleteGroups(request) => blocks(delete_groups::handle(context, request)),
+        Request::ConsumerGroupHeartbeat(request) => {
+            Answer::Blocks(Box::pin(consumer_group_heartbeat::begin(context, request)))
+        }
+        Request::ConsumerGroupDescribe(request) => blocks(consumer_group_describe::handle(context, request)),
+        Request::OffsetDelete(request) => blocks(offset_delete::handle(context, request)),
         Request::InitProducerId(request) => {
             Answer::Blocks(Box::pin(init_producer_id::begin(context, request)))
         }
@@ -196,6 +207,14 @@ fn blocks<R: Into<Response>>(handler: impl Future<Output = R> + Send + 'static) 
 /// A string that outlives its request, in memory of its own: as it came it keeps the request's whole frame.
 fn own(text: &ByteString) -> ByteString {
     ByteString::from(text.to_string())
+}
+
+/// 32 random hexadecimal digits, grouped as Java prints a UUID.
+fn random_uuid() -> String {
+    let bits = fastrand::u128(..);
+    let (a, b, c) = (bits >> 96, (bits >> 80) & 0xffff, (bits >> 64) & 0xffff);
+    let (d, e) = ((bits >> 48) & 0xffff, bits & 0xffff_ffff_ffff);
+    format!("{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
 }
 
 /// Clients before version `first` of an API know PRODUCER_FENCED only as INVALID_PRODUCER_EPOCH (KIP-588).

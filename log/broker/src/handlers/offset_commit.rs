@@ -14,6 +14,9 @@ use crate::server::Answer;
 /// From this version on topics are told by their ids (KIP-848).
 const FIRST_WITH_IDS: i16 = 10;
 
+/// From this version on members of the consumer protocol tell their epochs (KIP-848).
+const FIRST_WITH_EPOCHS: i16 = 9;
+
 pub(crate) async fn begin(context: RequestContext, mut request: OffsetCommitRequest) -> Answer {
     let mut asked = asked(&mut request);
     let topics = asked_offsets::check(&context, &mut asked, context.version >= FIRST_WITH_IDS);
@@ -22,6 +25,7 @@ pub(crate) async fn begin(context: RequestContext, mut request: OffsetCommitRequ
         member_id: request.member_id,
         instance_id: request.group_instance_id,
         generation: request.generation_id_or_member_epoch,
+        knows_epochs: context.version >= FIRST_WITH_EPOCHS,
         retention_ms: (request.retention_time_ms >= 0).then_some(request.retention_time_ms),
         topics,
         producer: None,

@@ -99,7 +99,15 @@ async fn fetch(
             topics.iter().map(|topic| (name_of(&state, topic, by_id), topic.partition_indexes.clone()));
         wanted.collect::<Vec<_>>()
     });
-    let fetched = shard.fetch(&asked.group_id, wanted.as_deref(), require_stable);
+    let member = (asked.member_id.as_deref(), asked.member_epoch);
+    let fetched = match shard.fetch(&asked.group_id, member, wanted.as_deref(), require_stable) {
+        Ok(fetched) => fetched,
+        Err(code) => {
+            let mut group = unknown(asked);
+            fail(&mut group, code);
+            return group;
+        }
+    };
     rests_on.extend(fetched.rests_on.map(|offset| (shard, offset)));
     let topics = match asked.topics {
         // As asked, with the ids as they came, known or not.

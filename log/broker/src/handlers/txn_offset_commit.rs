@@ -37,6 +37,7 @@ pub(crate) async fn begin(context: RequestContext, mut request: TxnOffsetCommitR
         member_id: request.member_id,
         instance_id: request.group_instance_id,
         generation: request.generation_id_or_member_epoch,
+        knows_epochs: true,
         retention_ms: None,
         topics,
         producer: Some(producer),

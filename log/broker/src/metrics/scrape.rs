@@ -118,7 +118,7 @@ fn topics(page: &mut Page, core: &Core) {
 fn groups(page: &mut Page, core: &Core) {
     let mut by_state = std::collections::BTreeMap::<&str, usize>::new();
     for group in core.groups.loaded().iter().flat_map(|shard| shard.list()) {
-        *by_state.entry(group.state.name()).or_default() += 1;
+        *by_state.entry(group.state).or_default() += 1;
     }
     let name = "thalweg_groups";
     page.metric(name, Kind::Gauge, "Consumer groups that this node coordinates.");

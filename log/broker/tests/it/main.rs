@@ -6,6 +6,7 @@ mod raw_tcp;
 
 mod committing;
 mod compacting;
+mod consumer_groups;
 mod disk_full;
 mod fetch_sessions;
 mod fetching;
@@ -16,6 +17,7 @@ mod kcat;
 mod limits;
 mod listening;
 mod metrics;
+mod offset_deleting;
 mod offsets;
 mod producing;
 mod restarting;

@@ -77,6 +77,8 @@ harmless! {
     DeleteGroups: delete_groups::DeleteGroupsRequest,
     IncrementalAlterConfigs: incremental_alter_configs::IncrementalAlterConfigsRequest,
     OffsetDelete: offset_delete::OffsetDeleteRequest,
+    ConsumerGroupHeartbeat: consumer_group_heartbeat::ConsumerGroupHeartbeatRequest,
+    ConsumerGroupDescribe: consumer_group_describe::ConsumerGroupDescribeRequest,
     DescribeProducers: describe_producers::DescribeProducersRequest,
     DescribeTransactions: describe_transactions::DescribeTransactionsRequest,
     ListTransactions: list_transactions::ListTransactionsRequest,

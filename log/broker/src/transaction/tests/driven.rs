@@ -145,6 +145,7 @@ fn commit(offset: i64, producer: Option<Producer>) -> Commit {
         member_id: ByteString::new(),
         instance_id: None,
         generation: -1,
+        knows_epochs: true,
         retention_ms: None,
         topics: vec![CommitTopic { name: "t".into(), id: Uuid::ZERO, partitions: vec![partition] }],
         producer,
@@ -154,7 +155,8 @@ fn commit(offset: i64, producer: Option<Producer>) -> Commit {
 /// What the group is told: `None` while a transaction that may change it is open.
 pub(super) async fn stable_offset(rig: &Rig) -> Option<i64> {
     let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
-    let fetched = shard.fetch(&GROUP, Some(&[("t".into(), vec![0])]), true);
+    let fetched =
+        shard.fetch(&GROUP, (None, -1), Some(&[("t".into(), vec![0])]), true).expect("anybody may know");
     match &fetched.topics[0].1[0].committed {
         Ok(Some(committed)) => Some(committed.offset.0),
         Ok(None) => Some(0),
@@ -303,7 +305,7 @@ async fn offsets_that_are_not_committed_yet_are_not_told() {
     let rig = Rig::new().await;
     let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
     let last = shard.commit(&commit(7, None), || Ok(())).expect("anybody may").expect("a record");
-    let fetched = shard.fetch(&GROUP, None, false);
+    let fetched = shard.fetch(&GROUP, (None, -1), None, false).expect("anybody may know");
     assert_eq!(fetched.rests_on, Some(last));
     assert!(!shard.journal().is_committed(last));
     let (committed, rounds) = rig.rounds(shard.journal().committed(last)).await;
