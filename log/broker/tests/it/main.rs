@@ -7,6 +7,7 @@ mod raw_tcp;
 mod committing;
 mod compacting;
 mod consumer_groups;
+mod cooperative;
 mod disk_full;
 mod fetch_sessions;
 mod fetching;

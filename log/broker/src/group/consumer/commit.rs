@@ -10,8 +10,8 @@ impl ConsumerGroup {
     /// then and has them still (KIP-1251).
     ///
     /// # Errors
-    /// UNKNOWN_MEMBER_ID; STALE_MEMBER_EPOCH, or ILLEGAL_GENERATION for a member that speaks the classic protocol;
-    /// UNSUPPORTED_VERSION where the request cannot carry an epoch.
+    /// UNKNOWN_MEMBER_ID; STALE_MEMBER_EPOCH, or ILLEGAL_GENERATION for a member that speaks the classic protocol and for
+    /// producers, which know no other; UNSUPPORTED_VERSION where the request cannot carry an epoch.
     pub(crate) fn check_commit(&self, commit: &Commit) -> Result<(), ErrorCode> {
         if commit.generation < 0 && self.is_empty() {
             return Ok(());
@@ -26,6 +26,10 @@ impl ConsumerGroup {
         }
         let member = self.known(&commit.member_id).map_err(|refusal| refusal.code)?;
         let epoch = GroupEpoch(commit.generation);
+        let in_words_of_producers = |code| match code {
+            ErrorCode::StaleMemberEpoch if is_transactional => ErrorCode::IllegalGeneration,
+            code => code,
+        };
         if member.classic.is_some() {
             return self.check_exactly(&commit.member_id, epoch);
         }
@@ -33,7 +37,7 @@ impl ConsumerGroup {
             return Err(ErrorCode::UnsupportedVersion);
         }
         let Some(current) = self.image.current(&commit.member_id) else {
-            return self.check_exactly(&commit.member_id, epoch);
+            return self.check_exactly(&commit.member_id, epoch).map_err(in_words_of_producers);
         };
         if epoch == current.epoch {
             return Ok(());
@@ -46,7 +50,7 @@ impl ConsumerGroup {
         if epoch < current.epoch && epoch.0 >= 0 && had_all {
             Ok(())
         } else {
-            Err(ErrorCode::StaleMemberEpoch)
+            Err(in_words_of_producers(ErrorCode::StaleMemberEpoch))
         }
     }
 

@@ -7,6 +7,7 @@ mod migrating;
 use thalweg_protocol::ErrorCode;
 
 use super::{ConsumerState, GroupEpoch};
+use crate::group::commit::Commit;
 use harness::{Beat, Harness, join, partitions};
 
 /// The epochs of the members, and what each has.
@@ -246,6 +247,20 @@ fn commits_come_from_members_of_the_epoch_or_with_what_they_had_before() {
         let found = h.group.check_commit(&h.commit(member, epoch, knows_epochs, partition));
         let found = found.err().unwrap_or(Taken);
         assert_eq!(found, expected, "{member} in {epoch} of {partition}");
+    }
+    let producer = crate::transaction::Producer {
+        id: thalweg_protocol::ProducerId(1),
+        epoch: thalweg_protocol::ProducerEpoch(0),
+    };
+    for (member, epoch, expected) in [
+        ("a", now, Taken),
+        ("a", now + 1, ErrorCode::IllegalGeneration),
+        ("nobody", now, UnknownMemberId),
+        ("", -1, Taken),
+    ] {
+        let commit = Commit { producer: Some(producer), ..h.commit(member, epoch, true, 0) };
+        let found = h.group.check_commit(&commit).err().unwrap_or(Taken);
+        assert_eq!(found, expected, "{member:?} in {epoch}, in a transaction");
     }
     for (member, epoch, expected) in [
         (Option::None, -1, Taken),
