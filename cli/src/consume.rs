@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
-use thalweg_client::{Consumer, ConsumerConfig, ErrorKind, Isolation, ListedOffset, OffsetReset, OffsetSpec};
+use thalweg_client::{Consumer, ConsumerConfig, ErrorKind, Isolation, OffsetReset};
 use thalweg_protocol::{Offset, Scratch, TopicPartition};
 
 use crate::exit::{Exit, failure};
-use crate::offset_range::{OffsetRange, Place};
+use crate::extents::Extents;
+use crate::offset_range::OffsetRange;
 use crate::output::{tell, written};
 use crate::produce::now_ms;
 use crate::target::{Target, TargetArgs};
@@ -105,39 +106,17 @@ async fn plan(
     range: OffsetRange,
     isolation: Isolation,
 ) -> anyhow::Result<Plan> {
-    let admin = target.client().admin();
-    let ask = |spec| partitions.iter().map(|partition| (partition.clone(), spec)).collect::<Vec<_>>();
-    let starts = admin.list_offsets(&ask(OffsetSpec::Earliest), isolation).await?;
-    let ends = admin.list_offsets(&ask(OffsetSpec::Latest), isolation).await?;
-    let known = |offsets: &BTreeMap<TopicPartition, ListedOffset>, partition: &TopicPartition| {
-        offsets.get(partition).and_then(|listed| listed.offset).map(|offset| offset.0)
+    let extents = Extents::of(target.client().admin(), partitions, isolation).await?;
+    let mut from = extents.resolve(range.from).await?;
+    for (partition, from) in &mut from {
+        *from = (*from).max(extents.start(partition).unwrap_or(0));
+    }
+    let until = match range.until {
+        Some(place) => extents.resolve(place).await?,
+        None => BTreeMap::new(),
     };
-    let end = partitions.iter().map(|at| (at.clone(), known(&ends, at).unwrap_or(0))).collect();
-    let mut plan = Plan { from: BTreeMap::new(), end, until: BTreeMap::new() };
-    let plan_end = plan.end.clone();
-    for (place, into) in [(Some(range.from), &mut plan.from), (range.until, &mut plan.until)] {
-        let Some(place) = place else { continue };
-        let timed = match place {
-            Place::Time(time) => admin.list_offsets(&ask(OffsetSpec::Timestamp(time)), isolation).await?,
-            _ => BTreeMap::new(),
-        };
-        for partition in partitions {
-            let (start, end) = (known(&starts, partition).unwrap_or(0), plan_end[partition]);
-            let offset = match place {
-                Place::Start => start,
-                Place::End => end,
-                Place::Offset(offset) => offset,
-                Place::BeforeEnd(records) => end.saturating_sub(records).max(start),
-                Place::AfterStart(records) => start.saturating_add(records),
-                Place::Time(_) => known(&timed, partition).unwrap_or(end),
-            };
-            into.insert(partition.clone(), offset);
-        }
-    }
-    for (partition, from) in &mut plan.from {
-        *from = (*from).max(known(&starts, partition).unwrap_or(0));
-    }
-    Ok(plan)
+    let end = partitions.iter().map(|at| (at.clone(), extents.end(at).unwrap_or(0))).collect();
+    Ok(Plan { from, end, until })
 }
 
 async fn print(

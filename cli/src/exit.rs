@@ -18,6 +18,8 @@ pub enum Exit {
     Unreachable = 4,
     /// The port, the directory or the name is taken.
     Taken = 5,
+    /// The cluster works, but not as it should.
+    Unhealthy = 10,
 }
 
 /// An error with an exit code of its own.

@@ -2,8 +2,11 @@
 
 mod advice;
 mod bench;
+mod cluster;
 mod consume;
 mod exit;
+mod extents;
+mod group;
 mod offset_range;
 mod output;
 mod produce;
@@ -46,7 +49,7 @@ struct Arguments {
 enum Command {
     /// Run a node in the foreground
     Serve(serve::ServeArgs),
-    /// Create, list, describe and delete topics
+    /// Create, list, describe, change and delete topics
     Topic {
         #[command(subcommand)]
         command: topic::TopicCommand,
@@ -58,6 +61,22 @@ enum Command {
     Produce(produce::ProduceArgs),
     /// Print the records of a topic
     Consume(consume::ConsumeArgs),
+    /// List, describe, move and delete consumer groups
+    Group {
+        #[command(subcommand)]
+        command: group::GroupCommand,
+        /// For people or for programs
+        #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
+        format: Format,
+    },
+    /// Show the cluster's nodes, and whether all is well
+    Cluster {
+        #[command(subcommand)]
+        command: cluster::ClusterCommand,
+        /// For people or for programs
+        #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
+        format: Format,
+    },
     /// Query topics and files with SQL
     Sql(sql::SqlArgs),
     /// Measure
@@ -120,6 +139,8 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Topic { command, format } => topic::run(command, target, format).await,
         Command::Produce(args) => produce::run(args, target).await,
         Command::Consume(args) => consume::run(args, target).await,
+        Command::Group { command, format } => group::run(command, target, format).await,
+        Command::Cluster { command, format } => cluster::run(command, target, format).await,
         Command::Sql(args) => sql::run(args, target).await,
         Command::Bench { command } => bench::run(command, target).await,
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::exit::{Exit, failure};
+use crate::exit::{Exit, failure, told};
 
 /// For people or for programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -42,6 +42,31 @@ pub fn written(result: io::Result<()>) -> anyhow::Result<()> {
     })
 }
 
+/// What became of several things, each of which may fail by itself: the first failure ends the command in the end, the others
+/// are told when they happen.
+#[derive(Default)]
+pub struct Results {
+    first: Option<anyhow::Error>,
+}
+
+impl Results {
+    /// One has failed.
+    pub fn fail(&mut self, error: anyhow::Error) {
+        match self.first {
+            None => self.first = Some(error),
+            Some(_) => tell(format_args!("error: {}", told(&error))),
+        }
+    }
+
+    /// The first failure.
+    ///
+    /// # Errors
+    /// When there was one.
+    pub fn finish(self) -> anyhow::Result<()> {
+        self.first.map_or(Ok(()), Err)
+    }
+}
+
 /// A bar on standard error that counts records; nothing where that is not a terminal. `total` is not always known.
 pub fn progress(total: Option<u64>) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
@@ -56,4 +81,19 @@ pub fn progress(total: Option<u64>) -> ProgressBar {
     bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+/// Asks on the terminal before something is destroyed.
+///
+/// # Errors
+/// Where nobody can be asked.
+pub fn confirmed(question: &str) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        return Err(failure(Exit::Usage, "deleting cannot be undone: say --yes where nobody can be asked"));
+    }
+    print!("{question} [y/N] ");
+    io::stdout().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -84,14 +84,22 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
 pub fn explain(error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
     use thalweg_broker::Error;
     use thalweg_storage::Error as Storage;
-    let data = data.display();
+    let shown = data.display();
     match &error {
-        Error::Listen { address, source } if source.kind() == std::io::ErrorKind::AddrInUse => failure(
-            Exit::Taken,
-            format!(
-                "{address} is taken by another program. Stop it, or listen elsewhere: --listen HOST:PORT (port 0 takes a free one)"
-            ),
-        ),
+        Error::Listen { address, source } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            let who = match thalweg_storage::DataDirectory::holder(data) {
+                Ok(Some(holder)) => {
+                    format!("another program, perhaps the node that holds {shown} (process {})", holder.pid)
+                }
+                _ => "another program".to_owned(),
+            };
+            failure(
+                Exit::Taken,
+                format!(
+                    "{address} is taken by {who}. Stop it, or listen elsewhere: --listen HOST:PORT (port 0 takes a free one)"
+                ),
+            )
+        }
         Error::Listen { .. } | Error::ListenAddress { .. } | Error::Config { .. } | Error::NodeId { .. } => {
             failure(Exit::Usage, error.to_string())
         }
@@ -103,12 +111,12 @@ pub fn explain(error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
         ),
         Error::Storage(Storage::NewerFormat { .. }) => failure(
             Exit::Failed,
-            format!("{error}. Nothing was changed; use the Thalweg that wrote {data}, or a newer one"),
+            format!("{error}. Nothing was changed; use the Thalweg that wrote {shown}, or a newer one"),
         ),
-        Error::Storage(Storage::ForeignDirectory { .. }) => failure(
+        Error::Storage(Storage::ForeignDirectory { .. } | Storage::NotADataDirectory { .. }) => failure(
             Exit::Failed,
             format!("{error}. Nothing was changed; name another directory with --data DIR"),
         ),
-        _ => anyhow::Error::new(error).context(format!("cannot open the log in {data}")),
+        _ => anyhow::Error::new(error).context(format!("cannot open the log in {shown}")),
     }
 }

@@ -105,8 +105,10 @@ impl RecordFormat {
         if !literal.is_empty() {
             pieces.push(Piece::Literal(literal));
         }
-        if pieces.is_empty() {
-            return Err("the template is empty".to_string());
+        if pieces.iter().all(|piece| matches!(piece, Piece::Literal(_))) {
+            return Err(format!(
+                "the template `{text}` shows nothing of a record; it is json, or has fields such as %v in it"
+            ));
         }
         Ok(Self::Template(pieces))
     }

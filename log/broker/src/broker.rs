@@ -97,9 +97,10 @@ impl Broker {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         check(&config)?;
         let topic_defaults = TopicDefaults::new(config.topic_defaults.clone())?;
+        // Before the directory is made: an address that is taken leaves nothing behind.
+        let listeners = bind(&config)?;
         let data_dir = config.data_dir.clone();
         let directory = blocking(move || open_directory(&data_dir)).await?;
-        let listeners = bind(&config)?;
         let addresses: Vec<_> = listeners.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         let advertised = advertised(&config, &addresses)?;
         let for_metrics = match &config.metrics_listen {

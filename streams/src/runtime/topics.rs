@@ -48,10 +48,9 @@ pub(super) async fn make_internal(
     let replication_factor = plan.config().replication_factor;
     for topic in &missing {
         let created = admin.create_topic(NewTopic {
-            name: topic.name.clone(),
-            partitions: Some(topic.partitions),
             replication_factor: (replication_factor > 0).then_some(replication_factor),
             configs: topic.configs.clone(),
+            ..NewTopic::new(topic.name.clone(), topic.partitions)
         });
         match created.await {
             // Another instance was quicker.

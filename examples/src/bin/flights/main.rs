@@ -90,6 +90,14 @@ fn main() -> anyhow::Result<()> {
     result
 }
 
+/// Where nobody answers soon, it is said soon.
+async fn connect(config: ClientConfig) -> anyhow::Result<Client> {
+    let mut impatient = config.clone();
+    (impatient.api_timeout_ms, impatient.request_timeout_ms) = (5_000, 5_000);
+    Client::connect(impatient).await.context("is the address right, and does a broker run there?")?;
+    Ok(Client::connect(config).await?)
+}
+
 fn run(
     arguments: &Arguments,
     runtime: &tokio::runtime::Runtime,
@@ -103,7 +111,7 @@ fn run(
     let year = load::read(&arguments.csv)?;
     std::fs::metadata(&arguments.airlines)
         .with_context(|| format!("cannot open {}", arguments.airlines.display()))?;
-    let client = runtime.block_on(Client::connect(config.clone()))?;
+    let client = runtime.block_on(connect(config.clone()))?;
     runtime.block_on(create(&client, &topics))?;
     let (history, december) = year.split();
     let began = Instant::now();

@@ -1,0 +1,144 @@
+//! `thalweg cluster`: which nodes there are, and whether all is well.
+
+use comfy_table::{Table, presets};
+use thalweg_client::{PartitionMetadata, TopicMetadata};
+
+use crate::exit::{Exit, failure};
+use crate::output::{Format, line};
+use crate::target::{Target, TargetArgs};
+
+/// What to show.
+#[derive(Debug, clap::Subcommand)]
+pub enum ClusterCommand {
+    /// Show the cluster's id and its nodes
+    Info,
+    /// Tell what is wrong; ends with exit code 10 if anything is
+    Health,
+}
+
+/// Runs one of the commands.
+pub async fn run(command: ClusterCommand, target: &TargetArgs, format: Format) -> anyhow::Result<()> {
+    let target = target.open().await?;
+    let result = match command {
+        ClusterCommand::Info => info(&target, format).await,
+        ClusterCommand::Health => health(&target, format).await,
+    };
+    result.and(target.close().await)
+}
+
+async fn info(target: &Target, format: Format) -> anyhow::Result<()> {
+    let admin = target.client().admin();
+    let cluster = admin.describe_cluster().await?;
+    let topics = admin.list_topics().await?;
+    let leads =
+        |node| topics.iter().flat_map(|topic| &topic.partitions).filter(|at| at.leader == node).count();
+    if format == Format::Json {
+        let brokers = cluster.brokers.iter().map(|broker| {
+            serde_json::json!({
+                "node": broker.id.0, "host": &*broker.host, "port": broker.port,
+                "rack": broker.rack.as_deref(), "leads": leads(broker.id),
+            })
+        });
+        return line(serde_json::json!({
+            "cluster": &*cluster.cluster_id,
+            "controller": cluster.controller.map(|node| node.0),
+            "topics": topics.iter().filter(|topic| !topic.is_internal).count(),
+            "brokers": brokers.collect::<Vec<_>>(),
+        }));
+    }
+    let count = topics.iter().filter(|topic| !topic.is_internal).count();
+    line(format_args!("cluster {} · {count} topics", cluster.cluster_id))?;
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["NODE", "ADDRESS", "RACK", "LEADS", "CONTROLLER"]);
+    for broker in &cluster.brokers {
+        table.add_row([
+            broker.id.to_string(),
+            format!("{}:{}", broker.host, broker.port),
+            broker.rack.as_deref().unwrap_or("-").to_owned(),
+            leads(broker.id).to_string(),
+            (if cluster.controller == Some(broker.id) { "yes" } else { "" }).to_owned(),
+        ]);
+    }
+    line(table)
+}
+
+/// Something that is wrong with a partition.
+struct Trouble<'a> {
+    topic: &'a TopicMetadata,
+    partition: &'a PartitionMetadata,
+    what: &'static str,
+}
+
+fn trouble<'a>(topics: &'a [TopicMetadata]) -> Vec<Trouble<'a>> {
+    let partitions =
+        topics.iter().flat_map(|topic| topic.partitions.iter().map(move |partition| (topic, partition)));
+    let judged = partitions.filter_map(|(topic, partition)| {
+        let what = match partition {
+            at if at.leader.0 < 0 => "has no leader: nobody can read or write it",
+            at if !at.offline.is_empty() => "has replicas that are down",
+            at if at.isr.len() < at.replicas.len() => "has replicas that are behind",
+            _ => return None,
+        };
+        Some(Trouble { topic, partition, what })
+    });
+    judged.collect()
+}
+
+async fn health(target: &Target, format: Format) -> anyhow::Result<()> {
+    let topics = target.client().admin().list_topics().await?;
+    let troubles = trouble(&topics);
+    for Trouble { topic, partition, what } in &troubles {
+        match format {
+            Format::Json => line(serde_json::json!({
+                "topic": &*topic.name, "partition": partition.partition, "trouble": what,
+            }))?,
+            Format::Text => line(format_args!("{}-{} {what}", topic.name, partition.partition))?,
+        }
+    }
+    let partitions: usize = topics.iter().map(|topic| topic.partitions.len()).sum();
+    if troubles.is_empty() {
+        return match format {
+            Format::Json => Ok(()),
+            Format::Text => {
+                line(format_args!("healthy: {} topics with {partitions} partitions", topics.len()))
+            }
+        };
+    }
+    let found = format!("{} of {partitions} partitions are not as they should be", troubles.len());
+    Err(failure(Exit::Unhealthy, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_protocol::{LeaderEpoch, NodeId, Uuid};
+
+    use super::*;
+
+    #[test]
+    fn partitions_without_leader_or_with_replicas_missing_are_told() {
+        let partition = |leader, isr: &[i32], offline: &[i32]| PartitionMetadata {
+            partition: 0,
+            leader: NodeId(leader),
+            leader_epoch: LeaderEpoch(0),
+            replicas: vec![NodeId(1), NodeId(2)],
+            isr: isr.iter().map(|node| NodeId(*node)).collect(),
+            offline: offline.iter().map(|node| NodeId(*node)).collect(),
+        };
+        let cases = [
+            (partition(1, &[1, 2], &[]), None),
+            (partition(-1, &[], &[1, 2]), Some("has no leader: nobody can read or write it")),
+            (partition(1, &[1], &[2]), Some("has replicas that are down")),
+            (partition(1, &[1], &[]), Some("has replicas that are behind")),
+        ];
+        for (partition, expected) in cases {
+            let topic = TopicMetadata {
+                name: "t".into(),
+                id: Uuid::ZERO,
+                is_internal: false,
+                partitions: vec![partition],
+            };
+            let found = trouble(std::slice::from_ref(&topic)).first().map(|trouble| trouble.what);
+            assert_eq!(found, expected);
+        }
+    }
+}
