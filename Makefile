@@ -21,7 +21,8 @@ bench: setup-tests
 
 soak: setup-tests
 	$(CARGO) build --release --workspace --bins --examples
-	THALWEG_RANDOM_KILLS=$${THALWEG_RANDOM_KILLS:-200} $(CARGO) test --release --workspace --test it -- killed:: --nocapture
+	THALWEG_RANDOM_KILLS=$${THALWEG_RANDOM_KILLS:-200} THALWEG_HISTORY_KILLS=$${THALWEG_HISTORY_KILLS:-100} \
+		$(CARGO) test --release --workspace --test it -- killed:: history:: --nocapture
 
 setup:
 	@scripts/setup

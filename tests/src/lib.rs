@@ -4,6 +4,7 @@ pub mod compare;
 pub mod counting;
 pub mod feed;
 pub mod flights;
+pub mod history;
 pub mod node;
 pub mod peers;
 pub mod process;
