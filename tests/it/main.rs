@@ -2,8 +2,10 @@
 
 mod bad_use;
 mod demonstration;
+mod history;
 mod interactive;
 mod killed;
 mod lateness;
+mod readme;
 mod round_trip;
 mod tidy;

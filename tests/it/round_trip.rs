@@ -1,6 +1,6 @@
 //! All lines of the flights, in and out byte for byte, by every pair of our program, kcat and Java's tools.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -102,7 +102,9 @@ fn every_line_comes_out_as_it_went_in() -> anyhow::Result<()> {
     java_in(&node, "java", &lines)?;
     same("java, read by thalweg", &ours_out(&node, "java")?)?;
     same("java, read by java", &java_out(&node, "java")?)?;
+    same("java, read by kcat", &kcat_out(&node, "java")?)?;
     same("ours, read by java", &java_out(&node, "ours-zstd")?)?;
+    same("kcat's, read by java", &java_out(&node, "kcat-none")?)?;
 
     // And again after a kill: what was acknowledged is there.
     let address = node.address().to_string();
@@ -117,30 +119,38 @@ fn every_line_comes_out_as_it_went_in() -> anyhow::Result<()> {
 #[test]
 fn java_measures_our_node_with_its_performance_tools() -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
-    let node = Node::start(directory.path(), "127.0.0.1:0")?;
+    let node = Node::start(&directory.path().join("data"), "127.0.0.1:0")?;
     create(&node, "perf", 6)?;
-    let records = 200_000;
+    let lines = lines_file(directory.path())?;
+    let records = LINES.to_string();
     let mut producer = kafka::class("org.apache.kafka.tools.ProducerPerformance", "512m")?;
-    producer.args([
-        "--topic",
-        "perf",
-        "--num-records",
-        &records.to_string(),
-        "--record-size",
-        "100",
-        "--throughput",
-        "-1",
-    ]);
+    producer.args(["--topic", "perf", "--num-records", &records, "--throughput", "-1"]);
+    producer.arg("--payload-file").arg(&lines);
     producer.args(["--producer-props", &format!("bootstrap.servers={}", node.address()), "acks=all"]);
     let said = String::from_utf8(run(&mut producer)?.stdout)?;
     ensure!(said.contains(&format!("{records} records sent")), "{said}");
-    let mut consumer = kafka::class("org.apache.kafka.tools.ConsumerPerformance", "512m")?;
-    consumer.args(["--bootstrap-server", node.address(), "--topic", "perf", "--timeout", "60000"]);
-    consumer.args(["--num-records", &records.to_string()]);
-    let said = String::from_utf8(run(&mut consumer)?.stdout)?;
-    ensure!(said.contains(&records.to_string()), "{said}");
-    let ours = ours_out(&node, "perf")?;
-    ensure!(ours.len() == records * 101, "{} bytes", ours.len());
+    // It draws lines: what comes out are so many of those in the file.
+    let known: HashSet<&str> = text().lines().collect();
+    let ours = String::from_utf8(ours_out(&node, "perf")?)?;
+    ensure!(ours.lines().count() == LINES, "{} lines", ours.lines().count());
+    ensure!(ours.lines().all(|line| known.contains(line)), "a line is none of the file's");
+
+    create(&node, "flights", 1)?;
+    ours_in(&node, "flights", &lines, "lz4")?;
+    let bytes = text().len() - LINES;
+    for (topic, bytes) in [("perf", ours.len() - LINES), ("flights", bytes)] {
+        let mut consumer = kafka::class("org.apache.kafka.tools.ConsumerPerformance", "512m")?;
+        consumer.args(["--bootstrap-server", node.address(), "--topic", topic, "--timeout", "60000"]);
+        consumer.args(["--num-records", &records]);
+        let said = String::from_utf8(run(&mut consumer)?.stdout)?;
+        // start, end, MB, MB/s, records, records/s, …
+        let last: Vec<&str> = said.lines().last().unwrap_or_default().split(", ").collect();
+        let megabytes = format!("{:.4}", bytes as f64 / (1024.0 * 1024.0));
+        ensure!(
+            last.get(4) == Some(&&*records) && last.get(2) == Some(&&*megabytes),
+            "{megabytes} MB: {said}"
+        );
+    }
     Ok(())
 }
 

@@ -40,10 +40,19 @@ struct Graph {
     edges: BTreeMap<String, BTreeSet<String>>,
 }
 
+/// The platform that Rust builds for here.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().expect("rustc runs");
+    let said = String::from_utf8(output.stdout).expect("rustc prints text");
+    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
+    host.expect("rustc names its host").to_owned()
+}
+
 impl Graph {
     fn read() -> Self {
+        // Only what this platform builds was fetched.
         let output = Command::new(env!("CARGO"))
-            .args(["metadata", "--format-version=1", "--offline", "--locked"])
+            .args(["metadata", "--format-version=1", "--offline", "--locked", "--filter-platform", &host()])
             .current_dir(root())
             .output()
             .expect("cargo runs");

@@ -63,6 +63,8 @@ pub struct Application {
     running: Option<Running>,
     /// What it said when it dropped a state.
     dropped: Vec<String>,
+    /// How often a store was found behind its changelog.
+    behind: u64,
 }
 
 struct Running {
@@ -91,6 +93,7 @@ impl Application {
             state,
             running: None,
             dropped: Vec::new(),
+            behind: 0,
         })
     }
 
@@ -191,6 +194,11 @@ impl Application {
         self.bury()
     }
 
+    /// How often it found a store behind its changelog when it started: what a kill had taken out of memory.
+    pub fn found_behind(&self) -> u64 {
+        self.behind
+    }
+
     /// Deletes its whole state directory, as a new machine would find it.
     ///
     /// # Errors
@@ -245,6 +253,7 @@ impl Application {
         if line.starts_with("dropped") {
             self.dropped.push(line.clone());
         }
+        self.behind += u64::from(line.starts_with("behind"));
         if let Some(running) = &mut self.running {
             running.last.push_back(line);
             if running.last.len() > SHOWN_LINES {

@@ -52,6 +52,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         match events.recv_timeout(Duration::from_millis(50)) {
             Ok(Event::Live) => writeln!(out, "live")?,
             Ok(Event::Committed(_)) => writeln!(out, "commit {}", streams.committed().records_in)?,
+            Ok(Event::Restoring { task, done, total, .. }) if done == total && total > 0 => {
+                writeln!(out, "behind {task} {total}")?;
+            }
             Ok(Event::StateDropped { task, reason }) => writeln!(out, "dropped {task} {reason}")?,
             Ok(Event::Reopened { reason }) => writeln!(out, "reopened {reason}")?,
             Ok(Event::Failed { reason }) => return Err(reason.to_string().into()),

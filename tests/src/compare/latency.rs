@@ -13,7 +13,7 @@ use crate::process::run;
 const SIZE: &str = "100";
 
 /// How long each measurement takes.
-const SECONDS: u64 = 20;
+const SECONDS: u64 = 12;
 
 const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
 
