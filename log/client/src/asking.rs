@@ -146,7 +146,7 @@ pub(crate) async fn ask_brokers<T: Clone, R>(
         let calls = asking.open().clone().into_iter().map(|(id, what)| {
             let ask = &ask;
             async move {
-                let answer = match cluster.node(id).await {
+                let answer = match cluster.find_node(id).await {
                     Ok(node) => ask(node, what).await,
                     Err(error) => Err(error),
                 };

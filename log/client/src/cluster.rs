@@ -326,6 +326,14 @@ impl Cluster {
         self.pool.node(metadata.broker(id).ok_or_else(unknown)?).await
     }
 
+    /// The same for a node that may have joined the cluster just now.
+    pub(crate) async fn find_node(self: &Arc<Self>, id: NodeId) -> Result<Arc<Node>> {
+        if self.metadata().broker(id).is_none() {
+            self.refresh().await?;
+        }
+        self.node(id).await
+    }
+
     /// The connection to the controller, or to the broker that stands for it; to any broker while none is known.
     pub(crate) async fn controller(&self) -> Result<Arc<Node>> {
         let metadata = self.metadata();

@@ -221,7 +221,8 @@ impl Admin {
 
     /// All brokers, as they are known now.
     pub(super) async fn brokers(&self) -> Result<BTreeMap<thalweg_protocol::NodeId, ()>> {
-        Ok(keyed(self.describe_cluster().await?.brokers.into_iter().map(|broker| broker.id)))
+        let metadata = self.cluster.refresh().await?;
+        Ok(keyed(metadata.brokers().into_iter().map(|broker| broker.id)))
     }
 }
 

@@ -85,7 +85,7 @@ impl Admin {
         match route {
             Route::Any => self.cluster.any_node().await,
             Route::Controller => self.cluster.controller().await,
-            Route::Broker(id) => self.cluster.node(id).await,
+            Route::Broker(id) => self.cluster.find_node(id).await,
         }
     }
 

@@ -85,6 +85,8 @@ struct State {
     target: Option<BTreeMap<Uuid, Vec<i32>>>,
     /// Why the coordinator will not have the member.
     failure: Option<Error>,
+    /// How often the member has joined anew: what it owned before counts no more.
+    rejoined: u64,
 }
 
 /// What the coordinator has been told since the member joined or its connection failed.
@@ -222,9 +224,13 @@ impl Coordinated {
             owned.entry(topic.id).or_default().push(partition.partition);
         }
         let member = Arc::clone(&self.member);
+        let rejoined = member.state.lock().rejoined;
         let tell = move || {
-            member.state.lock().owned = owned;
-            member.has_changed.notify_one();
+            let mut state = member.state.lock();
+            if state.rejoined == rejoined {
+                state.owned = owned;
+                member.has_changed.notify_one();
+            }
         };
         let Some(commit) = commit else { return tell() };
         let group = self.member.coordinator.key().clone();
@@ -242,6 +248,7 @@ impl Coordinated {
         {
             let mut state = self.member.state.lock();
             state.owned.clear();
+            state.rejoined += 1;
             state.target = None;
         }
         self.target.clear();
@@ -259,14 +266,16 @@ impl Coordinated {
 
     /// Leaves the group; a static member only goes away, so that it gets the same partitions when it is back.
     pub(super) async fn leave(&mut self) -> Result<()> {
+        if self.stage == Stage::Ended {
+            return Ok(());
+        }
         self.end();
         let member = self.metadata();
         self.member.identity.leave_generation();
-        if member.generation < 0 {
-            return Ok(());
-        }
-        let epoch = if member.instance_id.is_some() { GO_AWAY } else { LEAVE };
-        self.member.leave(member, epoch).await
+        let (is_known, is_static) = (member.generation >= 0, member.instance_id.is_some());
+        let left = self.member.leave(member, if is_static { GO_AWAY } else { LEAVE }).await;
+        // One whose first heartbeat has no answer yet may or may not be in the group.
+        if is_known { left } else { Ok(()) }
     }
 }
 

@@ -158,6 +158,9 @@ impl Consumer {
     /// Shares these topics with the other members of the group. `poll` joins the group and tells what is
     /// assigned.
     ///
+    /// Where the coordinator assigns and will not have the member (an assignor that it lacks, a broker without such
+    /// groups), `poll` says so once: unsubscribe, and subscribe otherwise.
+    ///
     /// # Errors
     /// [`Error::Misuse`](crate::Error::Misuse) without a group or after `assign`.
     pub fn subscribe<T: Into<ByteString>>(&mut self, topics: impl IntoIterator<Item = T>) -> Result<()> {

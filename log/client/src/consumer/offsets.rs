@@ -68,7 +68,7 @@ pub struct ListedOffset {
 pub struct GroupMetadata {
     /// The group.
     pub group: ByteString,
-    /// The generation of the group; −1 outside of one.
+    /// The generation of the group, or the member's epoch where the coordinator assigns (KIP-848); −1 outside of one.
     pub generation: i32,
     /// The id that the coordinator gave the member; empty outside of a group.
     pub member_id: ByteString,

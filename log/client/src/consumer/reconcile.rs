@@ -60,13 +60,14 @@ impl Consumer {
         }
         let metadata = self.cluster.metadata();
         if let Some((target, has_unknown)) = member.take_target(&metadata) {
-            self.take_over(target);
+            self.take_over(target, has_unknown);
             self.wants_unknown |= has_unknown;
         }
     }
 
-    /// Goes from what the member has to what it is to have. What it has to give up lasts until the next poll.
-    fn take_over(&mut self, target: BTreeSet<TopicPartition>) {
+    /// Goes from what the member has to what it is to have, `is_partial` if that is not all known yet. What it has to give
+    /// up lasts until the next poll.
+    fn take_over(&mut self, target: BTreeSet<TopicPartition>, is_partial: bool) {
         let mut revoked = Vec::new();
         for (partition, state) in &mut self.partitions {
             if !target.contains(partition) {
@@ -76,6 +77,9 @@ impl Consumer {
         }
         let added: Vec<TopicPartition> =
             target.iter().filter(|partition| !self.partitions.contains_key(*partition)).cloned().collect();
+        if is_partial && added.is_empty() && revoked.is_empty() {
+            return;
+        }
         self.add_partitions(added.iter().cloned());
         self.hold_topics();
         let metadata = self.cluster.metadata();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use thalweg_client::{Client, Error, ErrorKind, NewTopic};
+use thalweg_client::{Client, Error, ErrorKind, NewTopic, TransactionFilter};
 use thalweg_protocol::messages::{ApiKey, Request};
 use thalweg_protocol::{ErrorCode, Uuid};
 
@@ -112,4 +112,21 @@ async fn an_answer_from_before_nobody_cared_is_not_taken_for_a_new_one() {
     tokio::time::sleep(Duration::from_millis(5)).await;
     let described = client.admin().describe_topic(TOPIC).await.expect("it is there");
     assert_eq!(described.partitions.len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_broker_lacks_is_done_otherwise_or_told() {
+    let fake = Fake::new(1).without(ApiKey::DescribeCluster).without(ApiKey::ListTransactions);
+    let admin = Client::connect(fake.config()).await.expect("the fake answers").admin();
+    let cluster = admin.describe_cluster().await.expect("its metadata tells the same");
+    let ids: Vec<i32> = cluster.brokers.iter().map(|broker| broker.id.0).collect();
+    assert_eq!(ids, [1, 2]);
+
+    let listed = admin.list_transactions(&TransactionFilter::default()).await.expect("the brokers are known");
+    assert_eq!((listed.found.len(), listed.failed.len()), (0, 2), "each of them lacks it");
+    let error = listed.complete().expect_err("nobody can say");
+    assert_eq!(error.kind(), ErrorKind::GiveUp);
+    let text = "node-1:1 does not offer ListTransactions in a version from 0 to 2 or any other; Apache Kafka has \
+                ListTransactions since 3.0 (its version 2 since 4.1): ask a broker that does, or do without";
+    assert_eq!(error.to_string(), text);
 }

@@ -144,6 +144,11 @@ impl Fake {
         self
     }
 
+    /// Does not offer an API at all.
+    pub fn without(self, api: ApiKey) -> Self {
+        self.limit(api, -1)
+    }
+
     /// A configuration that reaches it, with pauses that suit a test.
     pub fn config(&self) -> ClientConfig {
         ClientConfig {
@@ -421,12 +426,13 @@ impl State {
     }
 
     fn versions(&self) -> ApiVersionsResponse {
+        let is_offered = |api: &&ApiKey| self.max_versions.get(*api) != Some(&-1);
         let range = |api: &ApiKey| {
             let last = self.max_versions.get(api).copied().unwrap_or(api.last_stable_version());
             ApiVersion { api_key: *api as i16, min_version: *api.versions().start(), max_version: last }
         };
         ApiVersionsResponse {
-            api_keys: ApiKey::ALL.iter().map(range).collect(),
+            api_keys: ApiKey::ALL.iter().filter(|api| is_offered(api)).map(range).collect(),
             finalized_features: vec![FinalizedFeatureKey {
                 name: ByteString::from_static("transaction.version"),
                 max_version_level: self.transaction_version,

@@ -1,9 +1,13 @@
+use std::time::Duration;
+
 use thalweg_client::{
     CommittedOffset, Error, ErrorKind, Isolation, NewPartitions, NewTopic, OffsetSpec, ProducerConfig,
     ProducerRecord,
 };
+use thalweg_protocol::messages::ApiKey;
 use thalweg_protocol::{ErrorCode, NodeId, Offset};
 
+use super::lossy::Loss;
 use super::{Ground, at};
 
 pub async fn a_topic_is_created_described_and_deleted(ground: &Ground) {
@@ -144,4 +148,29 @@ pub async fn partitions_are_added(ground: &Ground) {
     let fewer = admin.create_partitions(&[NewPartitions::new(topic.as_str(), 3)], false).await;
     let refused = fewer[&*topic].as_ref().expect_err("there are five");
     assert_eq!((refused.code(), refused.kind()), (Some(ErrorCode::InvalidPartitions), ErrorKind::GiveUp));
+}
+
+pub async fn lost_answers_make_no_failures(ground: &Ground) {
+    let topic = ground.topic(1).await;
+    let group = ground.name("group");
+    let committed = [(at(&topic, 0), CommittedOffset::new(Offset(0)))];
+    ground.client.admin().commit_offsets(&group, &committed).await.expect("it is committed");
+    let (lossy, client) = ground.lossy().await;
+    let admin = client.admin();
+    let for_a_while = async |api| {
+        lossy.lose(Some(Loss::Answer(api)));
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        lossy.lose(None);
+    };
+    let wanted = [NewPartitions::new(topic.as_str(), 3)];
+    let (added, ()) =
+        tokio::join!(admin.create_partitions(&wanted, false), for_a_while(ApiKey::CreatePartitions));
+    assert!(added[&*topic].is_ok(), "{added:?}");
+    let again = admin.create_partitions(&wanted, false).await;
+    assert!(again[&*topic].is_err(), "nobody has lost this answer: {again:?}");
+    let groups = [group.as_str()];
+    let (deleted, ()) = tokio::join!(admin.delete_groups(&groups), for_a_while(ApiKey::DeleteGroups));
+    assert!(deleted[&*group].is_ok(), "{deleted:?}");
+    let again = admin.delete_groups(&groups).await;
+    assert_eq!(again[&*group].as_ref().err().and_then(Error::code), Some(ErrorCode::GroupIdNotFound));
 }

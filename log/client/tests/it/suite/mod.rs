@@ -218,7 +218,8 @@ macro_rules! suite {
             suite! { @tests $ground;
                 admin: a_topic_is_created_described_and_deleted, refusals_say_what_and_why,
                     offsets_are_listed, records_are_deleted, groups_offsets_are_kept,
-                    topics_are_validated_and_deleted_together, partitions_are_added;
+                    topics_are_validated_and_deleted_together, partitions_are_added,
+                    lost_answers_make_no_failures;
                 admin_configs: configs_tell_where_they_come_from, configs_are_changed_one_by_one,
                     lists_are_appended_to, resources_with_configs_are_listed, quotas_are_set_and_taken_away;
                 admin_groups: groups_are_listed_and_described, groups_are_deleted_when_they_are_empty,
@@ -232,7 +233,8 @@ macro_rules! suite {
                     threads_without_a_runtime_send_and_wait, every_level_of_acks_works, a_record_that_is_too_large_fails_alone;
                 reading: a_consumer_seeks_and_pauses, a_consumer_starts_where_it_is_told,
                     offsets_are_found_by_time, a_position_that_is_gone_is_reset_or_told,
-                    a_reader_knows_when_it_has_caught_up, a_waiting_poll_can_be_woken;
+                    a_reader_knows_when_it_has_caught_up, a_waiting_poll_can_be_woken,
+                    a_position_at_the_end_of_an_emptied_log_is_good;
                 compaction: a_compacted_topic_is_read_through_its_gaps;
                 crossing: history_goes_over_into_what_arrives_from_every_offset,
                     a_reader_may_arrive_at_any_moment, a_tail_without_a_visible_record_is_passed,

@@ -162,3 +162,23 @@ pub async fn a_waiting_poll_can_be_woken(ground: &Ground) {
     assert!(polled.expect("the poll succeeds").is_empty());
     assert!(start.elapsed() < PATIENCE / 2);
 }
+
+pub async fn a_position_at_the_end_of_an_emptied_log_is_good(ground: &Ground) {
+    let topic = ground.topic(1).await;
+    let producer = ground.producer(ProducerConfig::default());
+    ground.write(&producer, &topic, 0, &["a", "b", "c"]).await;
+    let group = ground.name("group");
+    let config = |reset| ConsumerConfig { offset_reset: reset, ..ConsumerConfig::group(group.as_str()) };
+    let mut first = ground.consumer(config(OffsetReset::Earliest));
+    first.assign([at(&topic, 0)]).expect("it reads nothing yet");
+    assert_eq!(read(&mut first, 3).await.len(), 3);
+    // With the leader epoch of the last record, about which the leader is asked by who goes on here.
+    first.commit().await.expect("it is committed");
+    ground.client.admin().delete_records(&[(at(&topic, 0), Offset(3))]).await.expect("they are deleted");
+    let mut second = ground.consumer(config(OffsetReset::None));
+    second.assign([at(&topic, 0)]).expect("it reads nothing yet");
+    assert!(read_to_end(&mut second).await.is_empty());
+    ground.write(&producer, &topic, 0, &["d"]).await;
+    assert_eq!(texts(&read(&mut second, 1).await), ["d"]);
+    assert_eq!((second.current_lag(&at(&topic, 0)), second.metrics().truncations), (Some(0), 0));
+}
