@@ -5,7 +5,9 @@
 pub struct FeatureDefinition {
     /// Its name, as clients write it.
     pub name: &'static str,
-    /// The highest level that this version knows; the lowest is 0, without the feature.
+    /// The lowest level that can be set; 0 is without the feature.
+    pub min_level: i16,
+    /// The highest level that this version knows.
     pub max_level: i16,
     /// The level of a cluster in which nobody has set another.
     pub default_level: i16,
@@ -13,8 +15,10 @@ pub struct FeatureDefinition {
 
 /// All features.
 pub static FEATURES: &[FeatureDefinition] = &[
+    // By which consumers know that the broker assigns to groups (KIP-848), which it does whatever is set.
+    FeatureDefinition { name: "group.version", min_level: 1, max_level: 1, default_level: 1 },
     // By which producers know that each transaction gets an epoch of its own (KIP-890).
-    FeatureDefinition { name: "transaction.version", max_level: 2, default_level: 2 },
+    FeatureDefinition { name: "transaction.version", min_level: 0, max_level: 2, default_level: 2 },
 ];
 
 impl FeatureDefinition {

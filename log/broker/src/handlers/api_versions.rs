@@ -1,6 +1,7 @@
 //! ApiVersions: what this broker serves.
 
 use bytestring::ByteString;
+use thalweg_controller::FEATURES;
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::ApiKey;
 use thalweg_protocol::messages::api_versions::{
@@ -13,12 +14,6 @@ use super::{RequestContext, SERVED};
 /// turns compression off where they are not named.
 const OLDEST_PRODUCE: i16 = 0;
 
-/// The feature by which producers know that each transaction gets an epoch of its own (KIP-890), and its level.
-const TRANSACTION_VERSION: (&str, i16) = ("transaction.version", 2);
-
-/// The feature by which consumers know that the broker assigns to groups (KIP-848), and its level.
-const GROUP_VERSION: (&str, i16) = ("group.version", 1);
-
 /// Node ids above this are those of coordinators: clients count them down from the largest number to keep
 /// their connections apart from those of the nodes themselves.
 const COORDINATOR_IDS: i32 = i32::MAX / 2;
@@ -27,18 +22,12 @@ pub(crate) fn handle(context: &RequestContext, request: &ApiVersionsRequest) -> 
     if context.version >= 3
         && !(is_name(&request.client_software_name) && is_name(&request.client_software_version))
     {
-        return ApiVersionsResponse {
-            error_code: ErrorCode::InvalidRequest.code(),
-            ..served(context.version)
-        };
+        return ApiVersionsResponse { error_code: ErrorCode::InvalidRequest.code(), ..served(context) };
     }
     if is_misrouted(context, request) {
-        return ApiVersionsResponse {
-            error_code: ErrorCode::RebootstrapRequired.code(),
-            ..served(context.version)
-        };
+        return ApiVersionsResponse { error_code: ErrorCode::RebootstrapRequired.code(), ..served(context) };
     }
-    served(context.version)
+    served(context)
 }
 
 /// The answer, in version 0, to a version of this API that is not known: with it the client can choose one.
@@ -55,27 +44,31 @@ pub(crate) fn unsupported() -> ApiVersionsResponse {
     }
 }
 
-fn served(version: i16) -> ApiVersionsResponse {
+fn served(context: &RequestContext) -> ApiVersionsResponse {
     let api_keys = SERVED.iter().map(|&api_key| ApiVersion {
         api_key: api_key as i16,
         min_version: if api_key == ApiKey::Produce { OLDEST_PRODUCE } else { *api_key.versions().start() },
         max_version: api_key.last_stable_version(),
     });
     let mut response = ApiVersionsResponse { api_keys: api_keys.collect(), ..Default::default() };
-    let features = [(ApiKey::ConsumerGroupHeartbeat, GROUP_VERSION), (ApiKey::EndTxn, TRANSACTION_VERSION)];
-    for (_, (name, level)) in features.into_iter().filter(|(api_key, _)| SERVED.contains(api_key)) {
-        response.finalized_features_epoch = 0;
-        response.finalized_features.push(FinalizedFeatureKey {
-            name: ByteString::from_static(name),
-            max_version_level: level,
-            min_version_level: level,
-        });
+    let state = context.core.controller.state();
+    // It rises with every change of the metadata, those of features among them.
+    response.finalized_features_epoch = state.offset().0.max(0);
+    for feature in FEATURES {
+        let level = state.feature_level(feature);
+        if level > 0 {
+            response.finalized_features.push(FinalizedFeatureKey {
+                name: ByteString::from_static(feature.name),
+                max_version_level: level,
+                min_version_level: level,
+            });
+        }
         // Clients before version 4 of this API cannot read a range that begins at 0.
-        if version >= 4 {
+        if context.version >= 4 {
             response.supported_features.push(SupportedFeatureKey {
-                name: ByteString::from_static(name),
-                min_version: 0,
-                max_version: level,
+                name: ByteString::from_static(feature.name),
+                min_version: feature.min_level,
+                max_version: feature.max_level,
             });
         }
     }

@@ -8,9 +8,11 @@ use thalweg_protocol::messages::incremental_alter_configs::{self, IncrementalAlt
 use super::{
     RequestContext, add_offsets_to_txn, add_partitions_to_txn, api_versions, consumer_group_describe,
     consumer_group_heartbeat, create_partitions, create_topics, delete_groups, delete_records, delete_topics,
-    describe_cluster, describe_configs, describe_groups, end_txn, fetch, find_coordinator, heartbeat,
-    init_producer_id, join_group, leave_group, list_groups, list_offsets, metadata, offset_commit,
-    offset_delete, offset_fetch, offset_for_leader_epoch, produce, sync_group, txn_offset_commit,
+    describe_cluster, describe_configs, describe_groups, describe_log_dirs, describe_quorum,
+    describe_topic_partitions, elect_leaders, end_txn, fetch, find_coordinator, get_telemetry_subscriptions,
+    heartbeat, init_producer_id, join_group, leave_group, list_config_resources, list_groups, list_offsets,
+    metadata, offset_commit, offset_delete, offset_fetch, offset_for_leader_epoch, produce, push_telemetry,
+    sync_group, txn_offset_commit, update_features,
 };
 use crate::server::Answer;
 
@@ -57,6 +59,26 @@ pub(crate) fn deny(context: &RequestContext, request: Request) -> Answer {
             let responses = responses.collect();
             Answer::now(IncrementalAlterConfigsResponse { responses, ..Default::default() })
         }
+        other => deny_administrative(context, other),
+    }
+}
+
+fn deny_administrative(context: &RequestContext, request: Request) -> Answer {
+    const TOPIC: ErrorCode = ErrorCode::TopicAuthorizationFailed;
+    const CLUSTER: ErrorCode = ErrorCode::ClusterAuthorizationFailed;
+    match request {
+        Request::DescribeTopicPartitions(request) => {
+            Answer::now(describe_topic_partitions::refuse(&request, TOPIC))
+        }
+        Request::ListConfigResources(_) => Answer::now(list_config_resources::refuse(CLUSTER)),
+        Request::DescribeLogDirs(_) => Answer::now(describe_log_dirs::refuse(CLUSTER)),
+        Request::DescribeQuorum(_) => Answer::now(describe_quorum::refuse(context, CLUSTER)),
+        Request::ElectLeaders(request) => Answer::now(elect_leaders::refuse(context, &request, CLUSTER)),
+        Request::UpdateFeatures(request) => {
+            Answer::now(update_features::refuse(context, &request, &CLUSTER.into()))
+        }
+        Request::GetTelemetrySubscriptions(_) => Answer::now(get_telemetry_subscriptions::refuse(CLUSTER)),
+        Request::PushTelemetry(_) => Answer::now(push_telemetry::refuse(CLUSTER)),
         other => deny_coordinated(context, other),
     }
 }

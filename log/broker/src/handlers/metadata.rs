@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytestring::ByteString;
-use thalweg_controller::{ClusterState, Topic};
+use thalweg_controller::{ClusterState, Partition, Topic};
 use thalweg_protocol::messages::metadata::{
     MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseBroker,
     MetadataResponsePartition, MetadataResponseTopic,
@@ -12,6 +12,7 @@ use thalweg_protocol::{ErrorCode, NodeId};
 
 use super::RequestContext;
 use crate::operations;
+use crate::partitions::HeldTopic;
 use crate::server::Answer;
 use crate::topics;
 
@@ -117,7 +118,8 @@ fn asked_topic(
     }
 }
 
-fn unknown_name(name: &ByteString) -> ErrorCode {
+/// Why there is no topic of this name.
+pub(super) fn unknown_name(name: &ByteString) -> ErrorCode {
     if thalweg_controller::check_topic_name(name).is_err() {
         ErrorCode::InvalidTopicException
     } else {
@@ -136,31 +138,61 @@ fn failed(asked: &MetadataRequestTopic, version: i16, code: ErrorCode) -> Metada
     }
 }
 
-/// A partition is given a leader only once that takes writes: a producer that sends too early would have some
-/// of its first batches refused and later ones taken.
 fn describe(context: &RequestContext, topic: &Arc<Topic>, with_operations: bool) -> MetadataResponseTopic {
-    let held = context.core.partitions.topic_by_id(topic.id);
+    let leading = Leading::of(context, topic);
     let partitions = topic.partitions.iter().enumerate().map(|(index, partition)| {
-        let index = index as i32;
-        let is_here = held.as_ref().is_ok_and(|held| held.partition(index).is_some());
-        let leads = partition.leader != context.core.node || is_here;
+        let leads = leading.takes_writes(index as i32, partition);
         MetadataResponsePartition {
-            error_code: if leads { ErrorCode::None.code() } else { ErrorCode::LeaderNotAvailable.code() },
-            partition_index: index,
-            leader_id: if leads { partition.leader.0 } else { NodeId::NONE.0 },
+            error_code: if leads.is_known {
+                ErrorCode::None.code()
+            } else {
+                ErrorCode::LeaderNotAvailable.code()
+            },
+            partition_index: index as i32,
+            leader_id: leads.leader.0,
             leader_epoch: partition.leader_epoch.0,
             replica_nodes: ids(&partition.replicas),
             isr_nodes: ids(&partition.isr),
-            offline_replicas: if leads { Vec::new() } else { vec![context.core.node.0] },
+            offline_replicas: leads.offline,
         }
     });
+    let is_held = leading.held.is_some();
     MetadataResponseTopic {
-        error_code: if held.is_ok() { 0 } else { ErrorCode::LeaderNotAvailable.code() },
+        error_code: if is_held { 0 } else { ErrorCode::LeaderNotAvailable.code() },
         name: Some(topic.name.clone()),
         topic_id: topic.id,
         is_internal: topics::is_internal(&topic.name),
-        partitions: if held.is_ok() { partitions.collect() } else { Vec::new() },
+        partitions: if is_held { partitions.collect() } else { Vec::new() },
         topic_authorized_operations: if with_operations { operations::TOPIC } else { operations::NOT_ASKED },
+    }
+}
+
+/// Who leads the partitions of a topic, as clients are told. A partition is given a leader only once that takes writes: a
+/// producer that sends too early would have some of its first batches refused and later ones taken.
+pub(super) struct Leading {
+    node: NodeId,
+    held: Option<Arc<HeldTopic>>,
+}
+
+/// Who leads one partition.
+pub(super) struct Leads {
+    /// Whether there is a leader that takes writes.
+    pub(super) is_known: bool,
+    pub(super) leader: NodeId,
+    pub(super) offline: Vec<i32>,
+}
+
+impl Leading {
+    pub(super) fn of(context: &RequestContext, topic: &Topic) -> Self {
+        Self { node: context.core.node, held: context.core.partitions.topic_by_id(topic.id).ok() }
+    }
+
+    pub(super) fn takes_writes(&self, index: i32, partition: &Partition) -> Leads {
+        let is_here = self.held.as_ref().is_some_and(|held| held.partition(index).is_some());
+        match partition.leader != self.node || is_here {
+            true => Leads { is_known: true, leader: partition.leader, offline: Vec::new() },
+            false => Leads { is_known: false, leader: NodeId::NONE, offline: vec![self.node.0] },
+        }
     }
 }
 

@@ -17,13 +17,19 @@ mod denial;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
+mod describe_log_dirs;
+mod describe_quorum;
+mod describe_topic_partitions;
+mod elect_leaders;
 mod end_txn;
 mod fetch;
 mod find_coordinator;
+mod get_telemetry_subscriptions;
 mod heartbeat;
 mod init_producer_id;
 mod join_group;
 mod leave_group;
+mod list_config_resources;
 mod list_groups;
 mod list_offsets;
 mod metadata;
@@ -32,9 +38,11 @@ mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 mod produce;
+mod push_telemetry;
 mod sync_group;
 mod transactional_produce;
 mod txn_offset_commit;
+mod update_features;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -85,6 +93,14 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::ConsumerGroupHeartbeat,
     ApiKey::ConsumerGroupDescribe,
     ApiKey::DescribeCluster,
+    ApiKey::DescribeLogDirs,
+    ApiKey::ElectLeaders,
+    ApiKey::DescribeQuorum,
+    ApiKey::UpdateFeatures,
+    ApiKey::GetTelemetrySubscriptions,
+    ApiKey::PushTelemetry,
+    ApiKey::ListConfigResources,
+    ApiKey::DescribeTopicPartitions,
 ];
 
 /// Whether requests to this API are taken in this version.
@@ -164,6 +180,27 @@ pub(crate) fn begin(context: &RequestContext, request: Request) -> Answer {
         Request::CreatePartitions(request) => blocks(create_partitions::handle(context.clone(), request)),
         Request::AlterConfigs(request) => blocks(alter_configs::replace(context.clone(), request)),
         Request::IncrementalAlterConfigs(request) => blocks(alter_configs::change(context.clone(), request)),
+        other => begin_administrative(context, other),
+    }
+}
+
+/// Begins a request of those who look after a cluster.
+fn begin_administrative(context: &RequestContext, request: Request) -> Answer {
+    match request {
+        Request::DescribeTopicPartitions(request) => {
+            Answer::now(describe_topic_partitions::handle(context, &request))
+        }
+        Request::ListConfigResources(request) => {
+            Answer::now(list_config_resources::handle(context, &request))
+        }
+        Request::DescribeLogDirs(request) => blocks(describe_log_dirs::handle(context.clone(), request)),
+        Request::DescribeQuorum(request) => Answer::now(describe_quorum::handle(context, &request)),
+        Request::ElectLeaders(request) => blocks(elect_leaders::handle(context.clone(), request)),
+        Request::UpdateFeatures(request) => blocks(update_features::handle(context.clone(), request)),
+        Request::GetTelemetrySubscriptions(request) => {
+            Answer::now(get_telemetry_subscriptions::handle(&request))
+        }
+        Request::PushTelemetry(request) => Answer::now(push_telemetry::handle(&request)),
         other => begin_coordinated(context.clone(), other),
     }
 }

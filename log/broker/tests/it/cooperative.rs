@@ -76,7 +76,8 @@ async fn assigned(client: &Client) -> Option<BTreeMap<String, BTreeSet<i32>>> {
 /// Waits until each of the members has so many partitions.
 async fn wait_for(client: &Client, loads: &[(&str, usize)]) -> BTreeMap<String, BTreeSet<i32>> {
     let give_up_at = Instant::now() + PATIENCE;
-    let expected: BTreeMap<String, usize> = loads.iter().map(|&(name, load)| (name.to_owned(), load)).collect();
+    let expected: BTreeMap<String, usize> =
+        loads.iter().map(|&(name, load)| (name.to_owned(), load)).collect();
     loop {
         let assigned = assigned(client).await.unwrap_or_default();
         let found: BTreeMap<String, usize> =

@@ -4,6 +4,7 @@ mod calls;
 mod harness;
 mod raw_tcp;
 
+mod administration;
 mod committing;
 mod compacting;
 mod consumer_groups;

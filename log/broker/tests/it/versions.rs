@@ -82,6 +82,14 @@ harmless! {
     DescribeProducers: describe_producers::DescribeProducersRequest,
     DescribeTransactions: describe_transactions::DescribeTransactionsRequest,
     ListTransactions: list_transactions::ListTransactionsRequest,
+    DescribeLogDirs: describe_log_dirs::DescribeLogDirsRequest,
+    ElectLeaders: elect_leaders::ElectLeadersRequest,
+    DescribeQuorum: describe_quorum::DescribeQuorumRequest,
+    UpdateFeatures: update_features::UpdateFeaturesRequest,
+    GetTelemetrySubscriptions: get_telemetry_subscriptions::GetTelemetrySubscriptionsRequest,
+    PushTelemetry: push_telemetry::PushTelemetryRequest,
+    ListConfigResources: list_config_resources::ListConfigResourcesRequest,
+    DescribeTopicPartitions: describe_topic_partitions::DescribeTopicPartitionsRequest,
 }
 
 async fn what_is_advertised_is_served(harness: &Harness) {

@@ -34,7 +34,7 @@ fn updated(state: &ClusterState, update: &FeatureUpdate) -> Result<i16, Rejectio
     };
     let current = state.feature_level(definition);
     match update.level {
-        level if level < 0 => Err(rejected(update, "a level is not negative")),
+        level if level < definition.min_level => Err(rejected(update, "so low a level cannot be set")),
         level if level > definition.max_level => {
             Err(rejected(update, "this version does not know so high a level"))
         }

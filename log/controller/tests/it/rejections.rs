@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use thalweg_controller::{
     AllocateProducerIds, AlterClientQuotas, AlterTopicConfigs, AssignmentFault, ChangeIsr, ClusterState,
     Command, ConfigChange, ConfigOp, CreatePartitions, CreateTopics, DeleteTopics, ElectLeaders,
-    ElectionKind, EntityName, FeatureUpdate, FeatureUpgrade, FenceNode, IsrChange, IsrFault, ManualPartition,
-    MorePartitions, NewTopic, NodeEpoch, PartitionEpoch, PartitionRef, QuotaChange, QuotaEntity, QuotaOp,
-    QuotaValue, RegisterNode, Rejection, Response, TopicConfigChange, TopicNameFault, TopicRef,
-    UnregisterNode, UpdateFeatures, apply, limits,
+    ElectionKind, EntityName, FeatureDefinition, FeatureUpdate, FeatureUpgrade, FenceNode, IsrChange,
+    IsrFault, ManualPartition, MorePartitions, NewTopic, NodeEpoch, PartitionEpoch, PartitionRef,
+    QuotaChange, QuotaEntity, QuotaOp, QuotaValue, RegisterNode, Rejection, Response, TopicConfigChange,
+    TopicNameFault, TopicRef, UnregisterNode, UpdateFeatures, apply, limits,
 };
 use thalweg_protocol::{LeaderEpoch, NodeId, Offset, Uuid};
 
@@ -406,7 +406,7 @@ fn quotas_of_clients() {
 fn levels_of_features() {
     use FeatureUpgrade::{SafeDowngrade, UnsafeDowngrade, Upgrade};
     let update = |feature: &str, level, upgrade| FeatureUpdate { feature: feature.into(), level, upgrade };
-    let feature = &thalweg_controller::FEATURES[0];
+    let feature = FeatureDefinition::find("transaction.version").expect("there is one");
     for (name, level, upgrade, is_accepted) in [
         ("transaction.version", 2, Upgrade, true),
         ("transaction.version", 1, Upgrade, false),
@@ -414,13 +414,16 @@ fn levels_of_features() {
         ("transaction.version", 0, UnsafeDowngrade, true),
         ("transaction.version", -1, UnsafeDowngrade, false),
         ("transaction.version", 3, Upgrade, false),
+        ("group.version", 1, Upgrade, true),
+        ("group.version", 0, UnsafeDowngrade, false),
         ("no.such", 1, Upgrade, false),
     ] {
         let mut state = state();
         let updates = vec![update(name, level, upgrade)];
         let rejected = rejections(run(&mut state, UpdateFeatures { updates, validate_only: false }));
         assert_eq!(rejected[0].is_none(), is_accepted, "{name} {level} {upgrade:?}: {rejected:?}");
-        assert_eq!(state.feature_level(feature), if is_accepted { level } else { 2 });
+        let is_its = is_accepted && name == feature.name;
+        assert_eq!(state.feature_level(feature), if is_its { level } else { 2 });
         let reread = ClusterState::from_snapshot(&state.to_snapshot()).expect("it was just written");
         assert_eq!(reread, state);
     }
