@@ -59,8 +59,8 @@ pub struct BrokerConfig {
     pub fetch_sessions: usize,
     /// Partitions of all fetch sessions together. Default 262,144, which take about 100 MiB (Kafka has no such limit).
     pub fetch_session_partitions: usize,
-    /// How many ms a fetch session has to be unused before it makes way for another. Default 2 minutes, as Kafka's
-    /// `min.incremental.fetch.session.eviction.ms`.
+    /// How many ms a fetch session has to be unused before it makes way for another. Default 2 minutes, which
+    /// is fixed in Kafka.
     pub fetch_session_min_idle_ms: u64,
     /// Threads that sync files. Default 4: a round syncs its files in parallel, and more does not help one
     /// disk.

@@ -1,7 +1,7 @@
 //! The leader of a partition.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::record::RecordBatch;
@@ -29,6 +29,9 @@ pub(crate) struct Partition {
     role: RwLock<Role>,
     /// Held while the high watermark is decided and set, so that two threads cannot set it back.
     advancing: Mutex<()>,
+    /// The high watermark of which every fetch has been told that waits for one. Only then is a write acknowledged: its
+    /// producer may go on to fetch, within a session that looks only at what has rung.
+    announced: AtomicI64,
     /// Set once the partition has failed or gone: nothing more will be committed.
     has_given_up: AtomicBool,
     pending_produce: PendingProduce,
@@ -75,6 +78,7 @@ impl Partition {
             log.sync()?;
         }
         let partition = Self {
+            announced: AtomicI64::new(log.high_watermark().0),
             log,
             role: RwLock::new(role),
             advancing: Mutex::new(()),
@@ -208,7 +212,7 @@ impl Partition {
 
     /// Whether the record at `offset` is committed.
     pub(crate) fn is_committed(&self, offset: Offset) -> bool {
-        self.log.high_watermark() > offset
+        self.announced.load(Ordering::Acquire) > offset.0
     }
 
     /// Waits until the record at `offset` is committed. Dropping the future is fine.
@@ -289,8 +293,9 @@ impl Partition {
         if decided > current {
             let high_watermark = self.log.set_high_watermark(decided);
             drop(advancing);
-            self.pending_produce.release(high_watermark);
             self.pending_fetch.release();
+            self.announced.fetch_max(high_watermark.0, Ordering::AcqRel);
+            self.pending_produce.release(high_watermark);
         }
     }
 
