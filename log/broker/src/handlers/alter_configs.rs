@@ -6,12 +6,15 @@ use thalweg_controller::{AlterTopicConfigs, ConfigChange, ConfigOp, TopicConfigC
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::{alter_configs, incremental_alter_configs};
 
-use super::RequestContext;
+use super::{RequestContext, node_configs};
 use crate::core::propose;
 use crate::error::Refusal;
 
-/// The kind of resource that is a topic, by the number of the protocol.
-const TOPIC: i8 = 2;
+/// The kinds of resources, by the numbers of the protocol.
+mod resource {
+    pub(super) const TOPIC: i8 = 2;
+    pub(super) const NODE: i8 = 4;
+}
 
 /// What a request wants of one resource.
 struct Asked {
@@ -88,10 +91,26 @@ fn config_op(config: &incremental_alter_configs::AlterableConfig) -> Result<Conf
 
 fn asked(resource_type: i8, name: ByteString, replace: bool, ops: Result<Vec<ConfigOp>, Refusal>) -> Asked {
     let change = match resource_type {
-        TOPIC => ops.map(|ops| TopicConfigChange { name: name.to_string().into(), replace, ops }),
-        _ => Err(Refusal::new(ErrorCode::InvalidRequest, "only the configs of topics can be changed")),
+        resource::TOPIC => ops.map(|ops| TopicConfigChange { name: name.to_string().into(), replace, ops }),
+        resource::NODE => ops.and_then(|ops| Err(unchangeable(&ops))),
+        other => {
+            let reason = format!("resources of type {other} have no configs that can be changed");
+            Err(Refusal::new(ErrorCode::InvalidRequest, reason))
+        }
     };
     Asked { resource_type, name, change }
+}
+
+/// Why the settings of a node are not changed.
+fn unchangeable(ops: &[ConfigOp]) -> Refusal {
+    let keys = || ops.iter().map(|op| op.key.as_str());
+    if let Some(key) = keys().find(|key| !node_configs::is_known(key)) {
+        return Refusal::new(ErrorCode::InvalidConfig, format!("nodes have no config '{key}'"));
+    }
+    let names = keys().collect::<Vec<_>>().join(", ");
+    let reason =
+        "cannot be changed while a node runs: change it in the settings that the node is started with";
+    Refusal::new(ErrorCode::InvalidRequest, format!("{names} {reason}"))
 }
 
 async fn propose_all(

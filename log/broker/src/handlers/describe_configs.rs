@@ -8,20 +8,23 @@ use thalweg_protocol::messages::describe_configs::{
     DescribeConfigsResult, DescribeConfigsSynonym,
 };
 
-use super::RequestContext;
 use super::configs::{self, ShownConfig, source};
+use super::{RequestContext, node_configs};
 use crate::error::Refusal;
 
 /// The kinds of resources that have configs, by the numbers of the protocol.
 mod resource {
     pub(super) const TOPIC: i8 = 2;
     pub(super) const NODE: i8 = 4;
+    pub(super) const CLIENT_METRICS: i8 = 16;
 }
 
 pub(crate) fn handle(context: &RequestContext, request: &DescribeConfigsRequest) -> DescribeConfigsResponse {
     answer(request, |asked| match asked.resource_type {
         resource::TOPIC => of_topic(context, request, &asked.resource_name),
         resource::NODE => of_node(context, request, &asked.resource_name),
+        // Nobody has subscribed to any.
+        resource::CLIENT_METRICS => Ok(Vec::new()),
         other => {
             Err(Refusal::new(ErrorCode::InvalidRequest, format!("resources of type {other} have no configs")))
         }
@@ -75,13 +78,17 @@ fn of_topic(
     Ok(configs.collect())
 }
 
-/// A node's configs are the defaults that it gives to topics, under the names that Kafka's brokers have.
+/// A node's configs are its settings and the defaults that it gives to topics, under the names that Kafka's brokers have.
+/// The empty name stands for what all nodes have been given while they run, which is nothing.
 fn of_node(
     context: &RequestContext,
     request: &DescribeConfigsRequest,
     name: &str,
 ) -> Result<Vec<DescribeConfigsResourceResult>, Refusal> {
-    if !name.is_empty() && *name != *context.core.node.to_string() {
+    if name.is_empty() {
+        return Ok(Vec::new());
+    }
+    if *name != *context.core.node.to_string() {
         return Err(Refusal::new(ErrorCode::InvalidRequest, format!("this is node {}", context.core.node)));
     }
     let configs = TopicConfig::definitions().iter().filter_map(|definition| {
@@ -96,7 +103,7 @@ fn of_node(
         shown.read_only = true;
         Some(shown)
     });
-    Ok(configs.collect())
+    Ok(node_configs::describe(&context.core, request).into_iter().chain(configs).collect())
 }
 
 fn show(

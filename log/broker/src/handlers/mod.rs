@@ -33,6 +33,7 @@ mod list_config_resources;
 mod list_groups;
 mod list_offsets;
 mod metadata;
+mod node_configs;
 mod offset_commit;
 mod offset_delete;
 mod offset_fetch;

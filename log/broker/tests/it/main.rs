@@ -7,6 +7,7 @@ mod raw_tcp;
 mod administration;
 mod committing;
 mod compacting;
+mod configs;
 mod consumer_groups;
 mod cooperative;
 mod disk_full;
