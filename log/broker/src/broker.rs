@@ -34,6 +34,7 @@ use crate::fetch_session::{FetchSessions, SessionLimits};
 use crate::group::GroupCoordinator;
 use crate::metrics::{self, Metrics};
 use crate::partitions::Partitions;
+use crate::quota::ClientQuotas;
 use crate::server::{self, AllowAll, Gate, MemoryBudget, listener};
 use crate::topic_config::{TopicDefaults, log_config};
 use crate::topics;
@@ -118,7 +119,8 @@ impl Broker {
         let partitions =
             blocking(move || Ok(Arc::new(Partitions::open(node, defaults, opened, &state)))).await?;
         start_sync_rounds(&logs, &partitions, config.sync_threads);
-        let subscription = follow(&controller, &partitions);
+        let quotas = Arc::new(ClientQuotas::default());
+        let subscription = follow(&controller, &partitions, &quotas);
 
         let (stop, stopped) = watch::channel(false);
         let (alive, all_gone) = mpsc::channel(1);
@@ -136,6 +138,7 @@ impl Broker {
                 partitions: config.fetch_session_partitions,
                 min_idle: Duration::from_millis(config.fetch_session_min_idle_ms),
             }),
+            quotas,
             gate,
             metrics: Metrics::new(config.slow_request_ms),
             budget: Arc::new(MemoryBudget::new(config.request_memory_bytes)),
@@ -357,13 +360,19 @@ fn start_sync_rounds(logs: &LogManager, partitions: &Arc<Partitions>, threads: u
     logs.start_sync_rounds(threads, Arc::new(listener));
 }
 
-fn follow(controller: &Controller, partitions: &Arc<Partitions>) -> Subscription {
-    let partitions = Arc::downgrade(partitions);
-    controller.subscribe(move |old, new| {
+fn follow(controller: &Controller, partitions: &Arc<Partitions>, quotas: &Arc<ClientQuotas>) -> Subscription {
+    let (partitions, followed) = (Arc::downgrade(partitions), Arc::clone(quotas));
+    let subscription = controller.subscribe(move |old, new| {
         if let Some(partitions) = Weak::upgrade(&partitions) {
             partitions.follow(old, new);
         }
-    })
+        if !Arc::ptr_eq(old.quotas(), new.quotas()) {
+            followed.set(new.quotas());
+        }
+    });
+    // Nothing is served yet that could change them meanwhile.
+    quotas.set(controller.state().quotas());
+    subscription
 }
 
 /// Loads what the coordinators have written down, brings the partitions in line with it, and starts to keep the time. Nothing

@@ -12,6 +12,7 @@ use crate::fetch_session::FetchSessions;
 use crate::group::GroupCoordinator;
 use crate::metrics::Metrics;
 use crate::partitions::Partitions;
+use crate::quota::ClientQuotas;
 use crate::server::{Gate, MemoryBudget};
 use crate::topic_config::TopicDefaults;
 use crate::transaction::TransactionCoordinator;
@@ -34,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) transactions: Arc<TransactionCoordinator>,
     /// What consumers read, and know of it already.
     pub(crate) fetch_sessions: FetchSessions,
+    /// What clients may use, and have used.
+    pub(crate) quotas: Arc<ClientQuotas>,
     /// Who may do what.
     pub(crate) gate: Arc<dyn Gate>,
     /// What is counted.

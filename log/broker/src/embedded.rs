@@ -16,6 +16,7 @@ use thalweg_protocol::messages::{ApiKey, Request, Response};
 use thalweg_protocol::{Connect, ConnectFuture, Connection, ConnectionError, Records, ResponseFuture};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::sleep_until;
 
 use crate::core::Core;
 use crate::handlers::{Client, RequestContext};
@@ -123,7 +124,8 @@ async fn serve(core: Arc<Core>, mut handed: mpsc::Receiver<Handed>, mut stop: wa
     let mut has_client = true;
     // The stop is looked at here, since a client can keep the other arms ready. An error says that the broker was dropped.
     while (has_client || !server.order.is_empty()) && !stop.has_changed().unwrap_or(true) {
-        let may_begin = server.order.may_begin();
+        let muted_until = server.client.muted_until();
+        let may_begin = server.order.may_begin() && muted_until.is_none();
         let has_begun = !server.order.is_empty();
         tokio::select! {
             biased;
@@ -143,6 +145,7 @@ async fn serve(core: Arc<Core>, mut handed: mpsc::Receiver<Handed>, mut stop: wa
                 has_client = received.is_some();
                 next = received;
             }
+            () = sleep_until(muted_until.unwrap_or_else(tokio::time::Instant::now)), if muted_until.is_some() => {}
             _ = stop.changed() => return,
         }
     }

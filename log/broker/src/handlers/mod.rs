@@ -2,6 +2,7 @@
 
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
+mod alter_client_quotas;
 mod alter_configs;
 pub(crate) mod api_versions;
 mod asked_offsets;
@@ -14,6 +15,7 @@ mod delete_groups;
 mod delete_records;
 mod delete_topics;
 mod denial;
+mod describe_client_quotas;
 mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
@@ -49,12 +51,16 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytestring::ByteString;
+use parking_lot::Mutex;
 use thalweg_protocol::messages::{ApiKey, Request, Response};
 use thalweg_protocol::{ErrorCode, Uuid};
+use tokio::time::Instant;
 
 use crate::core::Core;
+use crate::error::Refusal;
 use crate::partitions::HeldTopic;
 use crate::server::{Answer, Principal};
 
@@ -101,6 +107,8 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::GetTelemetrySubscriptions,
     ApiKey::PushTelemetry,
     ApiKey::ListConfigResources,
+    ApiKey::DescribeClientQuotas,
+    ApiKey::AlterClientQuotas,
     ApiKey::DescribeTopicPartitions,
 ];
 
@@ -117,12 +125,34 @@ pub(crate) struct Client {
     pub(crate) principal: Principal,
     /// Whose turn it is among the partitions that its fetches name.
     turn: AtomicUsize,
+    /// Guards until when its connection is not read, because it has used more than its quota; held for a look.
+    muted_until: Mutex<Option<Instant>>,
 }
 
 impl Client {
     /// A client that has not authenticated.
     pub(crate) fn new(address: Option<IpAddr>) -> Self {
-        Self { principal: Principal::anonymous(address), turn: AtomicUsize::new(0) }
+        Self {
+            principal: Principal::anonymous(address),
+            turn: AtomicUsize::new(0),
+            muted_until: Mutex::default(),
+        }
+    }
+
+    /// Has its connection not read for so long.
+    pub(crate) fn mute(&self, pause: Duration) {
+        let until = Instant::now() + pause;
+        let mut muted_until = self.muted_until.lock();
+        *muted_until = Some(muted_until.map_or(until, |before| before.max(until)));
+    }
+
+    /// Until when its connection is not read; `None` once it may be.
+    pub(crate) fn muted_until(&self) -> Option<Instant> {
+        let mut muted_until = self.muted_until.lock();
+        if muted_until.is_some_and(|until| until <= Instant::now()) {
+            *muted_until = None;
+        }
+        *muted_until
     }
 
     /// Counts up with each fetch.
@@ -194,6 +224,10 @@ fn begin_administrative(context: &RequestContext, request: Request) -> Answer {
         Request::ListConfigResources(request) => {
             Answer::now(list_config_resources::handle(context, &request))
         }
+        Request::DescribeClientQuotas(request) => {
+            Answer::now(describe_client_quotas::handle(context, &request))
+        }
+        Request::AlterClientQuotas(request) => blocks(alter_client_quotas::handle(context.clone(), request)),
         Request::DescribeLogDirs(request) => blocks(describe_log_dirs::handle(context.clone(), request)),
         Request::DescribeQuorum(request) => Answer::now(describe_quorum::handle(context, &request)),
         Request::ElectLeaders(request) => blocks(elect_leaders::handle(context.clone(), request)),
@@ -234,6 +268,16 @@ fn begin_coordinated(context: RequestContext, request: Request) -> Answer {
         }
         Request::EndTxn(request) => Answer::Blocks(Box::pin(end_txn::begin(context, request))),
         other => Answer::Close { reason: format!("{} is not served here", other.api_key()) },
+    }
+}
+
+/// Refuses a request that makes or deletes partitions.
+pub(crate) fn refuse_mutations(context: &RequestContext, request: Request, refusal: &Refusal) -> Answer {
+    match request {
+        Request::CreateTopics(request) => Answer::now(create_topics::refuse(&request, refusal)),
+        Request::DeleteTopics(request) => Answer::now(delete_topics::refuse(context, request, refusal)),
+        Request::CreatePartitions(request) => Answer::now(create_partitions::refuse(&request, refusal)),
+        other => begin(context, other),
     }
 }
 

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bytestring::ByteString;
 use thalweg_protocol::EncodeError;
 use thalweg_protocol::bounds::DecodeBudget;
 use thalweg_protocol::frame::{RequestError, decode_request, encode_response};
 use thalweg_protocol::messages::ApiKey;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::dispatch;
 use super::input::{Frame, Input, InputError};
@@ -82,6 +83,11 @@ pub(crate) async fn serve(
     stop: watch::Receiver<bool>,
 ) {
     let _alive = core.alive.clone();
+    let mut stopping = stop.clone();
+    tokio::select! {
+        () = hold_back(&core, peer) => {}
+        _ = stopping.changed() => return,
+    }
     let _open = core.metrics.connections.open();
     let end = match socket.set_nodelay(true) {
         Ok(()) => {
@@ -95,6 +101,14 @@ pub(crate) async fn serve(
         tracing::debug!(%peer, %end, "connection closed");
     } else {
         tracing::warn!(%peer, %end, "connection closed");
+    }
+}
+
+/// Waits as long as the quota of its address has a new connection wait (KIP-612).
+async fn hold_back(core: &Core, peer: SocketAddr) {
+    if core.quotas.is_any() {
+        let address = ByteString::from(peer.ip().to_string());
+        sleep(core.quotas.charge_connection(&address, Instant::now())).await;
     }
 }
 
@@ -135,7 +149,8 @@ impl Connection {
             if stop.has_changed().unwrap_or(true) {
                 return self.part().await;
             }
-            let may_begin = self.order.may_begin() && !self.has_ended;
+            let muted_until = self.client.muted_until();
+            let may_begin = self.order.may_begin() && !self.has_ended && muted_until.is_none();
             let has_begun = !self.order.is_empty();
             tokio::select! {
                 biased;
@@ -155,6 +170,9 @@ impl Connection {
                         Err(InputError::End) => self.has_ended = true,
                         Err(error) => return Err(error.into()),
                     }
+                }
+                () = sleep_until(muted_until.unwrap_or_else(Instant::now)), if muted_until.is_some() => {
+                    self.input.restart_clock();
                 }
                 () = &mut timer => {
                     self.check_deadlines()?;
@@ -252,6 +270,7 @@ impl Connection {
         let now = Instant::now();
         // Only while the rest is read: a client that is kept waiting is not a slow one.
         if self.order.may_begin()
+            && self.client.muted_until().is_none()
             && let Some((since, size)) = self.input.partial()
         {
             let limit = Duration::from_millis(self.core.config.partial_request_ms)

@@ -3,6 +3,7 @@
 use thalweg_protocol::messages::Request;
 
 use super::gate::Verdict;
+use super::metering;
 use super::order::Answer;
 use crate::handlers::{self, RequestContext};
 
@@ -14,10 +15,14 @@ pub(crate) fn begin(context: &RequestContext, request: Request) -> Answer {
         return Answer::Close { reason };
     }
     match context.core.gate.judge(&context.client.principal, &request) {
-        Verdict::Admit => match context.core.gate.throttle_ms(&context.client.principal, &request) {
-            ..1 => handlers::begin(context, request),
-            throttle_ms => handlers::begin(context, request).throttled(throttle_ms),
-        },
+        Verdict::Admit => {
+            let throttle_ms = context.core.gate.throttle_ms(&context.client.principal, &request);
+            let answer = match context.core.quotas.is_any() {
+                true => metering::begin(context, request),
+                false => handlers::begin(context, request),
+            };
+            if throttle_ms > 0 { answer.throttled(throttle_ms) } else { answer }
+        }
         Verdict::Deny => {
             tracing::info!(principal = %context.client.principal, %api_key, "denied");
             handlers::deny(context, request)

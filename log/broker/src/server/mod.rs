@@ -6,6 +6,7 @@ pub(crate) mod dispatch;
 mod gate;
 mod input;
 pub(crate) mod listener;
+mod metering;
 mod order;
 mod output;
 mod sendfile;

@@ -42,9 +42,11 @@ impl Answer {
         Self::Now(response.into())
     }
 
-    /// The same answer, asking the client to send nothing for so many ms. Produce and Fetch say so, since these
-    /// are what quotas are about.
+    /// The same answer, asking the client to send nothing for so many ms, unless it asks for more already.
     pub(crate) fn throttled(self, throttle_ms: i32) -> Self {
+        if throttle_ms <= 0 {
+            return self;
+        }
         match self {
             Self::Now(response) => Self::Now(throttle(response, throttle_ms)),
             Self::Waits(pending) => {
@@ -58,12 +60,28 @@ impl Answer {
     }
 }
 
+/// The responses that can ask for a pause.
+macro_rules! throttle {
+    ($response:expr, $throttle_ms:expr; $($variant:ident)*) => {
+        match $response {
+            $(Response::$variant(response) => {
+                response.throttle_time_ms = response.throttle_time_ms.max($throttle_ms);
+            })*
+            _ => {}
+        }
+    };
+}
+
 fn throttle(mut response: Response, throttle_ms: i32) -> Response {
-    match &mut response {
-        Response::Produce(produce) => produce.throttle_time_ms = throttle_ms,
-        Response::Fetch(fetch) => fetch.throttle_time_ms = throttle_ms,
-        _ => {}
-    }
+    throttle!(&mut response, throttle_ms;
+        Produce Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator JoinGroup Heartbeat LeaveGroup
+        SyncGroup DescribeGroups ListGroups ApiVersions CreateTopics DeleteTopics DeleteRecords InitProducerId
+        OffsetForLeaderEpoch AddPartitionsToTxn AddOffsetsToTxn EndTxn TxnOffsetCommit DescribeConfigs AlterConfigs
+        CreatePartitions DeleteGroups IncrementalAlterConfigs DescribeCluster DescribeLogDirs ElectLeaders
+        UpdateFeatures GetTelemetrySubscriptions PushTelemetry ListConfigResources DescribeTopicPartitions
+        DescribeClientQuotas AlterClientQuotas ConsumerGroupHeartbeat ConsumerGroupDescribe OffsetDelete
+        DescribeProducers DescribeTransactions ListTransactions
+    );
     response
 }
 

@@ -23,6 +23,7 @@ mod metrics;
 mod offset_deleting;
 mod offsets;
 mod producing;
+mod quotas;
 mod restarting;
 mod topics;
 mod transaction_rules;

@@ -84,6 +84,8 @@ harmless! {
     ListTransactions: list_transactions::ListTransactionsRequest,
     DescribeLogDirs: describe_log_dirs::DescribeLogDirsRequest,
     ElectLeaders: elect_leaders::ElectLeadersRequest,
+    DescribeClientQuotas: describe_client_quotas::DescribeClientQuotasRequest,
+    AlterClientQuotas: alter_client_quotas::AlterClientQuotasRequest,
     DescribeQuorum: describe_quorum::DescribeQuorumRequest,
     UpdateFeatures: update_features::UpdateFeaturesRequest,
     GetTelemetrySubscriptions: get_telemetry_subscriptions::GetTelemetrySubscriptionsRequest,
