@@ -6,7 +6,14 @@ use thalweg_protocol::messages::alter_configs::{AlterConfigsResourceResponse, Al
 use thalweg_protocol::messages::incremental_alter_configs::{self, IncrementalAlterConfigsResponse};
 
 use super::{
-    RequestContext, add_offsets_to_txn, add_partitions_to_txn, alter_client_quotas, api_versions, consumer_group_describe, consumer_group_heartbeat, create_partitions, create_topics, delete_groups, delete_records, delete_topics, describe_client_quotas, describe_cluster, describe_configs, describe_groups, describe_log_dirs, describe_quorum, describe_topic_partitions, elect_leaders, end_txn, fetch, find_coordinator, get_telemetry_subscriptions, heartbeat, init_producer_id, join_group, leave_group, list_config_resources, list_groups, list_offsets, metadata, offset_commit, offset_delete, offset_fetch, offset_for_leader_epoch, produce, push_telemetry, sync_group, txn_offset_commit, update_features,
+    RequestContext, add_offsets_to_txn, add_partitions_to_txn, alter_client_quotas, api_versions,
+    consumer_group_describe, consumer_group_heartbeat, create_partitions, create_topics, delete_groups,
+    delete_records, delete_topics, describe_client_quotas, describe_cluster, describe_configs,
+    describe_groups, describe_log_dirs, describe_quorum, describe_topic_partitions, elect_leaders, end_txn,
+    fetch, find_coordinator, get_telemetry_subscriptions, heartbeat, init_producer_id, join_group,
+    leave_group, list_config_resources, list_groups, list_offsets, metadata, offset_commit, offset_delete,
+    offset_fetch, offset_for_leader_epoch, produce, push_telemetry, sync_group, txn_offset_commit,
+    update_features,
 };
 use crate::server::Answer;
 
