@@ -4,7 +4,7 @@ use thalweg_protocol::ErrorCode;
 
 use super::classic::{ClassicGroup, GroupState, Subscription};
 use super::commit::Commit;
-use super::consumer::{ConsumerGroup, ConsumerState};
+use super::consumer::ConsumerGroup;
 use crate::coordinator::Now;
 
 /// Who is in a group, by the protocol that they speak.
@@ -78,7 +78,7 @@ impl Membership {
     pub(crate) fn is_deserted(&self) -> bool {
         match self {
             Self::Classic(group) => group.is_deserted(),
-            Self::Consumer(group) => group.state() == ConsumerState::Empty,
+            Self::Consumer(group) => group.is_empty(),
         }
     }
 

@@ -5,7 +5,11 @@ use bytestring::ByteString;
 use thalweg_protocol::{ErrorCode, LeaderEpoch, Offset, Uuid};
 use thalweg_storage::testing::Crash;
 
-use super::{Commit, CommitPartition, CommitTopic, GroupState, Join, Protocol, Sync, Ticket};
+use super::consumer::ConsumerState;
+use super::{
+    Assignment, Commit, CommitPartition, CommitTopic, GroupEpoch, GroupState, Heartbeat, Join, Protocol,
+    Sync, Ticket,
+};
 use crate::coordinator::Shard;
 use crate::coordinator::rig::Rig;
 
@@ -135,4 +139,77 @@ async fn a_group_of_which_nothing_came_is_not_kept() {
     assert_eq!(refused, Err(ErrorCode::ConcurrentTransactions));
     assert_eq!(shard.list(), []);
     assert_eq!(shard.journal().committed(Offset(-1)).await, Ok(()), "nothing was written");
+}
+
+/// The first heartbeat of a member that reads `t`.
+fn heartbeat(member_id: &'static str) -> Heartbeat {
+    Heartbeat {
+        member_id: member_id.into(),
+        epoch: GroupEpoch::JOINING,
+        instance_id: None,
+        rack_id: None,
+        client_id: "client".into(),
+        client_host: "/127.0.0.1".into(),
+        rebalance_timeout_ms: Some(60_000),
+        topics: Some(["t".into()].into()),
+        regex: None,
+        assignor: None,
+        owned: Some(Assignment::new()),
+    }
+}
+
+#[tokio::test]
+async fn what_the_broker_assigns_is_given_out_only_when_it_lasts() {
+    let rig = Rig::new().await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    let (told, last) = shard.consumer_heartbeat(&GROUP, &heartbeat("a")).expect("taken");
+    assert_eq!((told.epoch, told.assignment.map(|all| all.len())), (GroupEpoch(1), Some(2)));
+    let last = last.expect("it rests on records");
+    assert!(!shard.journal().is_committed(last), "the answer has to wait");
+    rig.done(shard.journal().committed(last)).await.expect("the disk works");
+    // One that says nothing new rests on the same.
+    let again = Heartbeat { epoch: GroupEpoch(1), topics: None, owned: None, ..heartbeat("a") };
+    let (told, rests_on) = shard.consumer_heartbeat(&GROUP, &again).expect("taken");
+    assert_eq!((told.assignment, rests_on), (None, Some(last)));
+
+    let before = shard.describe_consumer(&GROUP).expect("it is there");
+    rig.filesystem.set_full(true);
+    let refused = shard.consumer_heartbeat(&GROUP, &heartbeat("b")).map(|_| ());
+    let refused = refused.expect_err("the disk is full");
+    assert_eq!(refused.code, ErrorCode::CoordinatorNotAvailable);
+    assert_eq!(shard.describe_consumer(&GROUP).expect("it is there"), before, "nothing has happened");
+    rig.filesystem.set_full(false);
+    shard.consumer_heartbeat(&GROUP, &heartbeat("b")).expect("taken");
+    drop(shard);
+
+    // The second had not been told when the power went.
+    let rig = rig.restart(Crash::Dropped).await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    assert_eq!(shard.describe_consumer(&GROUP).expect("it is there"), before);
+    assert_eq!(before.state, ConsumerState::Stable);
+    let gone = Heartbeat { epoch: GroupEpoch(2), ..again.clone() };
+    let gone = shard.consumer_heartbeat(&GROUP, &Heartbeat { member_id: "b".into(), ..gone });
+    assert_eq!(gone.map(|_| ()).expect_err("it is to join again").code, ErrorCode::UnknownMemberId);
+}
+
+#[tokio::test]
+async fn a_consumer_group_goes_with_its_last_offset() {
+    let rig = Rig::new().await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    shard.consumer_heartbeat(&GROUP, &heartbeat("a")).expect("taken");
+    shard.commit(&commit(7, "a", 1), || Ok(())).expect("it is a member");
+    rig.wall.advance(2 * WEEK_MS);
+    let leaves = Heartbeat { epoch: GroupEpoch::LEAVING, ..heartbeat("a") };
+    shard.consumer_heartbeat(&GROUP, &leaves).expect("it may go");
+    rig.wall.advance(WEEK_MS - 1);
+    shard.expire_offsets();
+    assert_eq!(shard.list().len(), 1, "it is not a week yet that nobody is there");
+    rig.wall.advance(1);
+    shard.expire_offsets();
+    assert_eq!(shard.list(), []);
+    rig.settle().await;
+    drop(shard);
+    let rig = rig.restart(Crash::Dropped).await;
+    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    assert_eq!(shard.list(), []);
 }

@@ -95,6 +95,11 @@ impl ConsumerGroup {
         members.chain(self.deadlines.pending.values().copied()).min()
     }
 
+    /// The next deadline of a member, in monotonic ms.
+    pub(crate) fn deadline_of(&self, member_id: &str) -> Option<u64> {
+        self.deadlines.members.get(member_id)?.all().min()
+    }
+
     /// Gives out an id that lapses if nobody joins with it.
     pub(super) fn await_id(&mut self, member_id: &ByteString, timeout_ms: u64, now: Now) {
         self.deadlines.pending.insert(member_id.clone(), now.monotonic_ms + timeout_ms);

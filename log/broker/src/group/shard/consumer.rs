@@ -43,7 +43,10 @@ impl GroupShard {
             self.hand_over(group, id, true, &topics, now, &mut actions);
         }
         let last_record = group.last_record;
-        self.carry_out(&mut state, id, actions, now);
+        // Most heartbeats only put a deadline off, which needs no look at those of all members.
+        if answer.is_err() || !actions.is_empty() || !is_noted(group, &request.member_id) {
+            self.carry_out(&mut state, id, actions, now);
+        }
         Ok((answer?, last_record))
     }
 
@@ -310,4 +313,10 @@ impl GroupShard {
         let state = self.state.lock();
         state.groups.get(id)?.membership.consumer().map(ConsumerGroup::describe)
     }
+}
+
+/// Whether the group will be looked at before the next deadline of a member.
+fn is_noted(group: &Group, member_id: &str) -> bool {
+    let deadline = group.membership.consumer().and_then(|consumer| consumer.deadline_of(member_id));
+    deadline.is_some_and(|deadline| group.scheduled.is_some_and(|scheduled| scheduled <= deadline))
 }
