@@ -30,17 +30,6 @@ fn the_code_checked_in_is_what_the_generator_writes() {
     let files = rust::files(&schema::parse(MESSAGES));
     for (name, code) in &files {
         let found = std::fs::read_to_string(directory.join(name)).unwrap_or_default();
-        {
-            let a = without_layout(&found);
-            let b = without_layout(code);
-            if let Some(i) = a.bytes().zip(b.bytes()).position(|(x, y)| x != y) {
-                eprintln!(
-                    "{}\n{}",
-                    &a[i.saturating_sub(60)..a.len().min(i + 100)],
-                    &b[i.saturating_sub(60)..b.len().min(i + 100)]
-                );
-            }
-        }
         assert!(
             without_layout(&found) == without_layout(code),
             "{name} is out of date: cargo run -p thalweg-protocol --example generate"
