@@ -89,14 +89,25 @@ async fn connections_are_capped() {
     harness.finish().await;
 }
 
+/// One that never sends the rest of a large request keeps out others, whichever way they come.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_beyond_the_memory_budget_wait() {
-    // The share of large requests is 7/8 of this, 896 KiB.
-    let harness =
-        Harness::start_with(Way::Tcp, |config| config.request_memory_bytes = 1 << 20, AllowAll).await;
+    for way in [Way::Tcp, Way::InProcess, Way::ThroughBytes] {
+        let change = |config: &mut thalweg_broker::BrokerConfig| {
+            // The share of large requests is 7/8 of this, 896 KiB.
+            config.request_memory_bytes = 1 << 20;
+            config.listen = vec!["127.0.0.1:0".to_owned()];
+        };
+        let harness = Harness::start_with(way, change, AllowAll).await;
+        wait_for_the_budget(&harness).await;
+        harness.finish().await;
+    }
+}
+
+async fn wait_for_the_budget(harness: &Harness) {
     let client = harness.connect().await;
     create_topic(&client, "t", 1).await;
-    let mut hoarder = socket(&harness).await;
+    let mut hoarder = socket(harness).await;
     let mut half = BytesMut::new();
     half.put_i32(800 * 1024);
     half.put_slice(&[0; 1000]);
@@ -113,17 +124,16 @@ async fn requests_beyond_the_memory_budget_wait() {
             break waiting;
         }
         answered += 1;
-        assert!(start.elapsed() < LONG, "the budget is not taken");
+        assert!(start.elapsed() < LONG, "{:?}: the budget is not taken", harness.way);
     };
     let other = harness.connect().await;
     let small = produce_request("t", -1, vec![(0, batch(["small"]))]);
     let small = timeout(LONG, other.call(small, PRODUCE)).await;
     assert_eq!(only(small.expect("small requests have a share of their own")).base_offset, answered);
-    assert!(!waiting.is_finished(), "the budget is still taken");
+    assert!(!waiting.is_finished(), "{:?}: the budget is still taken", harness.way);
     drop(hoarder);
     let answer = timeout(LONG, waiting).await.expect("the budget is free again").expect("it is answered");
     assert_eq!(only(answer).base_offset, answered + 1);
-    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
