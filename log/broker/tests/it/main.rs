@@ -5,6 +5,7 @@ mod harness;
 mod raw_tcp;
 
 mod administration;
+mod changes;
 mod committing;
 mod compacting;
 mod configs;

@@ -121,29 +121,33 @@ async fn ends_of_leader_epochs(harness: &Harness) {
     assert_eq!(end_of_epoch(&client, epoch + 1).await, (0, -1, -1), "an epoch that has not been");
 }
 
-async fn delete_records(client: &Client, offset: i64) -> (ErrorCode, i64) {
+async fn delete_records(client: &Client, topic: &str, offset: i64, version: i16) -> (ErrorCode, i64) {
     let partition = DeleteRecordsPartition { partition_index: 0, offset };
     let request = DeleteRecordsRequest {
-        topics: vec![DeleteRecordsTopic { name: "t".into(), partitions: vec![partition] }],
+        topics: vec![DeleteRecordsTopic { name: topic.into(), partitions: vec![partition] }],
         timeout_ms: 1000,
     };
-    let mut response = client.call(request, 2).await;
+    let mut response = client.call(request, version).await;
     let result = response.topics.remove(0).partitions.remove(0);
     (ErrorCode::from(result.error_code), result.low_watermark)
 }
 
 async fn deleting_records(harness: &Harness) {
     let client = harness.connect().await;
-    create_topic(&client, "t", 1).await;
-    for value in 0..5 {
-        produce(&client, "t", batch([value.to_string()])).await;
+    for version in 0..=2 {
+        let topic = &format!("version-{version}");
+        create_topic(&client, topic, 1).await;
+        for value in 0..5 {
+            produce(&client, topic, batch([value.to_string()])).await;
+        }
+        let delete = async |offset| delete_records(&client, topic, offset, version).await;
+        assert_eq!(delete(3).await, (ErrorCode::None, 3));
+        assert_eq!(list_offset(&client, topic, -2).await.offset, 3);
+        assert_eq!(ErrorCode::from(fetch(&client, topic, 2).await.error_code), ErrorCode::OffsetOutOfRange);
+        assert_eq!(fetch(&client, topic, 3).await.log_start_offset, 3);
+        assert_eq!(delete(1).await, (ErrorCode::None, 3), "it does not go back");
+        assert_eq!(delete(6).await, (ErrorCode::OffsetOutOfRange, -1));
+        assert_eq!(delete(-1).await, (ErrorCode::None, 5), "everything that is committed");
+        assert_eq!(produce(&client, topic, batch(["5"])).await, 5);
     }
-    assert_eq!(delete_records(&client, 3).await, (ErrorCode::None, 3));
-    assert_eq!(list_offset(&client, "t", -2).await.offset, 3);
-    assert_eq!(ErrorCode::from(fetch(&client, "t", 2).await.error_code), ErrorCode::OffsetOutOfRange);
-    assert_eq!(fetch(&client, "t", 3).await.log_start_offset, 3);
-    assert_eq!(delete_records(&client, 1).await, (ErrorCode::None, 3), "it does not go back");
-    assert_eq!(delete_records(&client, 6).await, (ErrorCode::OffsetOutOfRange, -1));
-    assert_eq!(delete_records(&client, -1).await, (ErrorCode::None, 5), "everything that is committed");
-    assert_eq!(produce(&client, "t", batch(["5"])).await, 5);
 }
