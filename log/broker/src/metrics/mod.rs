@@ -7,6 +7,7 @@ mod requests;
 mod scrape;
 mod seldom;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use endpoint::{bind, serve};
@@ -20,12 +21,18 @@ pub(crate) struct Metrics {
     pub(crate) requests: Requests,
     /// Connections over sockets.
     pub(crate) connections: Connections,
+    /// What of segments went over sockets.
+    pub(crate) segment_bytes: Arc<SegmentBytes>,
 }
 
 impl Metrics {
     /// Tells of requests that take `slow_request_ms` or longer; 0 tells of none.
     pub(crate) fn new(slow_request_ms: u64) -> Self {
-        Self { requests: Requests::new(slow_request_ms), connections: Connections::default() }
+        Self {
+            requests: Requests::new(slow_request_ms),
+            connections: Connections::default(),
+            segment_bytes: Arc::default(),
+        }
     }
 }
 
@@ -66,6 +73,30 @@ pub(crate) struct OpenConnection<'a> {
 impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
         self.connections.closed.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// Counts the bytes of segments that went over sockets.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentBytes {
+    sent: AtomicU64,
+    read_through: AtomicU64,
+}
+
+impl SegmentBytes {
+    /// The kernel took so many straight from a file.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// So many are read before they are sent, since they were not in the page cache.
+    pub(crate) fn read_through(&self, bytes: u32) {
+        self.read_through.fetch_add(u64::from(bytes), Ordering::Relaxed);
+    }
+
+    /// How many were sent from files, and how many of these were read first.
+    fn counted(&self) -> (u64, u64) {
+        (self.sent.load(Ordering::Relaxed), self.read_through.load(Ordering::Relaxed))
     }
 }
 

@@ -42,6 +42,7 @@ fn requests(page: &mut Page, core: &Core) {
 
 fn connections(page: &mut Page, core: &Core) {
     let (opened, open, refused) = core.metrics.connections.counted();
+    let (sent, read_through) = core.metrics.segment_bytes.counted();
     for (name, kind, help, value) in [
         ("thalweg_connections", Kind::Gauge, "Open connections.", open),
         ("thalweg_connections_opened_total", Kind::Counter, "Connections that were accepted.", opened),
@@ -50,6 +51,18 @@ fn connections(page: &mut Page, core: &Core) {
             Kind::Counter,
             "Connections that were refused: too many were open.",
             refused,
+        ),
+        (
+            "thalweg_sendfile_bytes_total",
+            Kind::Counter,
+            "Bytes of segments that the kernel sent straight from their files.",
+            sent,
+        ),
+        (
+            "thalweg_read_through_bytes_total",
+            Kind::Counter,
+            "Bytes of segments that were read before they were sent: they were not in the page cache.",
+            read_through,
         ),
     ] {
         page.metric(name, kind, help);

@@ -131,7 +131,7 @@ impl Connection {
             client: Arc::new(Client::new(Some(peer.ip()))),
             input: Input::new(core.config.max_request_bytes, Arc::clone(&core.budget)),
             order: Order::new(core.config.max_in_flight_requests),
-            output: Output::new(core.cold_reads.clone()),
+            output: Output::new(core.cold_reads.clone(), Arc::clone(&core.metrics.segment_bytes)),
             has_ended: false,
             last_activity: Instant::now(),
             socket,

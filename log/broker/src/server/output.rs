@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 use bytes::Buf;
 use thalweg_protocol::frame::{Frame, FramePart};
@@ -11,6 +12,7 @@ use tokio::net::TcpStream;
 
 use super::sendfile;
 use crate::disk_threads::DiskThreads;
+use crate::metrics::SegmentBytes;
 
 /// The most stretches of memory handed to one system call.
 const GATHERED_PARTS: usize = 64;
@@ -20,12 +22,13 @@ pub(crate) struct Output {
     parts: VecDeque<FramePart>,
     bytes_in_memory: usize,
     cold_reads: DiskThreads,
+    counted: Arc<SegmentBytes>,
 }
 
 impl Output {
-    /// Files are read on `cold_reads` where that has to wait for the disk.
-    pub(crate) fn new(cold_reads: DiskThreads) -> Self {
-        Self { parts: VecDeque::new(), bytes_in_memory: 0, cold_reads }
+    /// Files are read on `cold_reads` where that has to wait for the disk, and what is sent of them is counted.
+    pub(crate) fn new(cold_reads: DiskThreads, counted: Arc<SegmentBytes>) -> Self {
+        Self { parts: VecDeque::new(), bytes_in_memory: 0, cold_reads, counted }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -59,9 +62,10 @@ impl Output {
                     if !sendfile::is_warm(&slice) {
                         // Then `sendfile` finds it in the page cache.
                         let slice = slice.clone();
+                        self.counted.read_through(slice.len);
                         self.cold_reads.run(move || sendfile::read_through(&slice)).await?;
                     }
-                    sendfile::send(socket, &slice).await?;
+                    sendfile::send(socket, &slice, &self.counted).await?;
                 }
                 Some(bytes @ FramePart::Bytes(_)) => {
                     self.parts.push_front(bytes);

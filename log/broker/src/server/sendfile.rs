@@ -8,14 +8,16 @@ use thalweg_protocol::LogSlice;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use crate::metrics::SegmentBytes;
+
 /// The most bytes handed to one `sendfile` call, so that one connection does not keep a worker busy.
 const CHUNK: usize = 1 << 20;
 
-/// Sends `slice` to `socket`, waiting whenever its buffer is full.
+/// Sends `slice` to `socket`, waiting whenever its buffer is full, and counts what the kernel took.
 ///
 /// # Errors
 /// Those of the socket, of reading the file, and `UnexpectedEof` when the file ends before the slice does.
-pub(crate) async fn send(socket: &TcpStream, slice: &LogSlice) -> io::Result<()> {
+pub(crate) async fn send(socket: &TcpStream, slice: &LogSlice, counted: &SegmentBytes) -> io::Result<()> {
     let mut sent = 0;
     while sent < slice.len as usize {
         let from = slice.position + sent as u64;
@@ -24,6 +26,7 @@ pub(crate) async fn send(socket: &TcpStream, slice: &LogSlice) -> io::Result<()>
         if step == 0 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the segment ends before the slice"));
         }
+        counted.sent(step);
         sent += step;
     }
     Ok(())

@@ -30,3 +30,4 @@ mod topics;
 mod transaction_rules;
 mod transactions;
 mod versions;
+mod zero_copy;

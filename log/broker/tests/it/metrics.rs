@@ -23,7 +23,14 @@ async fn get(address: SocketAddr, path: &str) -> String {
     exchange(address, format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await
 }
 
-fn listening(config: &mut BrokerConfig) {
+/// What a metric without labels says.
+pub async fn counted(address: SocketAddr, metric: &str) -> u64 {
+    let page = get(address, "/metrics").await;
+    let value = page.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("no {metric} in {page}")).parse().expect("a number")
+}
+
+pub fn listening(config: &mut BrokerConfig) {
     config.metrics_listen = Some("localhost:0".to_owned());
 }
 
