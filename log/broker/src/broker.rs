@@ -95,13 +95,36 @@ impl Broker {
     /// # Errors
     /// As for [`Broker::start`].
     pub async fn start_with_gate(config: BrokerConfig, gate: Arc<dyn Gate>) -> Result<Self, Error> {
+        Self::open(config, gate, None).await
+    }
+
+    /// As [`Broker::start_with_gate`], with the cluster's metadata where `controller` keeps it, and none in the data directory.
+    /// The controller is closed when the broker shuts down.
+    ///
+    /// # Errors
+    /// As for [`Broker::start`]; when the directory belongs to another cluster; when the controller does not take the node in.
+    pub async fn start_with_controller(
+        config: BrokerConfig,
+        gate: Arc<dyn Gate>,
+        controller: Controller,
+    ) -> Result<Self, Error> {
+        Self::open(config, gate, Some(controller)).await
+    }
+
+    /// Opens everything in order; the metadata in the data directory unless a controller is given.
+    async fn open(
+        config: BrokerConfig,
+        gate: Arc<dyn Gate>,
+        given: Option<Controller>,
+    ) -> Result<Self, Error> {
         let runtime = Handle::try_current().map_err(|_| Error::NoRuntime)?;
         check(&config)?;
         let topic_defaults = TopicDefaults::new(config.topic_defaults.clone())?;
         // Before the directory is made: an address that is taken leaves nothing behind.
         let listeners = bind(&config)?;
         let data_dir = config.data_dir.clone();
-        let directory = blocking(move || open_directory(&data_dir)).await?;
+        let cluster_id = given.as_ref().map(|controller| controller.state().cluster_id());
+        let directory = blocking(move || open_directory(&data_dir, cluster_id)).await?;
         let addresses: Vec<_> = listeners.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         let advertised = advertised(&config, &addresses)?;
         let for_metrics = match &config.metrics_listen {
@@ -111,7 +134,14 @@ impl Broker {
         let metrics_address = for_metrics.first().and_then(|socket| socket.local_addr().ok());
 
         let (opened, defaults) = (Arc::clone(&directory), topic_defaults.clone());
-        let (controller, logs) = blocking(move || open_state(&opened, &defaults)).await?;
+        let (controller, logs) = blocking(move || match given {
+            Some(controller) => {
+                let logs = open_logs(&opened, &defaults, &controller.state())?;
+                Ok((controller, logs))
+            }
+            None => open_state(&opened, &defaults),
+        })
+        .await?;
         let node = node_of(&config, directory.identity().node_uuid, &controller.state())?;
         register(&controller, node, directory.identity().node_uuid, &advertised).await?;
         let state = controller.state();
@@ -243,14 +273,14 @@ fn check(config: &BrokerConfig) -> Result<(), Error> {
     at_least_one("cleaner_io_bytes_per_second", config.cleaner_io_bytes_per_second as i64)
 }
 
-fn open_directory(path: &PathBuf) -> Result<Arc<DataDirectory>, Error> {
+fn open_directory(path: &PathBuf, cluster_id: Option<Uuid>) -> Result<Arc<DataDirectory>, Error> {
     let environment = Environment {
         filesystem: Arc::new(DiskFilesystem),
         clock: Arc::new(SystemClock),
         health: DirectoryHealth::new(path),
     };
     let fresh = Identity { cluster_id: topics::random_id(), node_uuid: topics::random_id() };
-    Ok(Arc::new(DataDirectory::open(path, fresh, None, environment)?))
+    Ok(Arc::new(DataDirectory::open(path, fresh, cluster_id, environment)?))
 }
 
 fn bind(config: &BrokerConfig) -> Result<Vec<TcpListener>, Error> {
@@ -318,12 +348,8 @@ fn open_state(
     let opened = LocalDriver::open(Arc::clone(&disk) as _, &path, cluster_id, config.clone());
     let is_missing = matches!(opened, Err(thalweg_controller::Error::Missing { .. }));
     let state = opened.as_ref().map_or_else(|_| Arc::new(ClusterState::new(cluster_id)), Controller::state);
-    let config_of = |partition: &TopicPartition, _: Option<Uuid>| {
-        let topic = state.topic(&partition.topic);
-        topic.map_or_else(LogConfig::default, |topic| log_config(&defaults.resolve(topic)))
-    };
     let controller = if is_missing { None } else { Some(opened?) };
-    let logs = LogManager::open(Arc::clone(directory), ManagerConfig::default(), &config_of)?;
+    let logs = open_logs(directory, defaults, &state)?;
     let controller = match controller {
         Some(controller) => controller,
         None if logs.logs().is_empty() && logs.offline_logs().is_empty() => {
@@ -331,7 +357,20 @@ fn open_state(
         }
         None => return Err(thalweg_controller::Error::Missing { dir: path }.into()),
     };
-    Ok((controller, Arc::new(logs)))
+    Ok((controller, logs))
+}
+
+/// Opens the logs, with the configs that their topics have in `state`.
+fn open_logs(
+    directory: &Arc<DataDirectory>,
+    defaults: &TopicDefaults,
+    state: &ClusterState,
+) -> Result<Arc<LogManager>, Error> {
+    let config_of = |partition: &TopicPartition, _: Option<Uuid>| {
+        let topic = state.topic(&partition.topic);
+        topic.map_or_else(LogConfig::default, |topic| log_config(&defaults.resolve(topic)))
+    };
+    Ok(Arc::new(LogManager::open(Arc::clone(directory), ManagerConfig::default(), &config_of)?))
 }
 
 async fn register(

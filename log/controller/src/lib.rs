@@ -28,6 +28,7 @@ mod shared_map;
 mod snapshot;
 mod state;
 mod state_machine;
+pub mod testing;
 mod topic;
 mod topic_config;
 mod topic_name;

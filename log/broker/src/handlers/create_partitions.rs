@@ -8,16 +8,17 @@ use thalweg_protocol::messages::create_partitions::{
 };
 
 use super::RequestContext;
-use crate::core::propose;
+use crate::core::propose_for;
 use crate::error::Refusal;
 
 pub(crate) async fn handle(
     context: RequestContext,
     request: CreatePartitionsRequest,
 ) -> CreatePartitionsResponse {
+    let timeout_ms = request.timeout_ms;
     let topics = request.topics.iter().map(more_partitions).collect();
     let proposal = CreatePartitions { topics, validate_only: request.validate_only };
-    let results = match propose(&context.core.controller, proposal).await {
+    let results = match propose_for(&context.core.controller, proposal, timeout_ms).await {
         Ok(results) => results,
         Err(error) => return refuse(&request, &error.into()),
     };

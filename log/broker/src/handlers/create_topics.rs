@@ -10,14 +10,15 @@ use thalweg_protocol::messages::create_topics::{
 use thalweg_protocol::{ErrorCode, NodeId};
 
 use super::{RequestContext, configs};
-use crate::core::propose;
+use crate::core::propose_for;
 use crate::error::Refusal;
 use crate::topics;
 
 pub(crate) async fn handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse {
+    let timeout_ms = request.timeout_ms;
     let new_topics = request.topics.iter().map(|topic| new_topic(&context, topic)).collect();
     let proposal = CreateTopics { topics: new_topics, validate_only: request.validate_only };
-    let results = match propose(&context.core.controller, proposal).await {
+    let results = match propose_for(&context.core.controller, proposal, timeout_ms).await {
         Ok(results) => results,
         Err(error) => return refuse(&request, &error.into()),
     };

@@ -8,17 +8,18 @@ use thalweg_protocol::messages::delete_topics::{
 use thalweg_protocol::{ErrorCode, Uuid};
 
 use super::RequestContext;
-use crate::core::propose;
+use crate::core::propose_for;
 use crate::error::Refusal;
 
 /// The version from which topics are named by id, too.
 const FIRST_VERSION_WITH_IDS: i16 = 6;
 
 pub(crate) async fn handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse {
+    let timeout_ms = request.timeout_ms;
     let asked = asked(&context, request);
     let valid = asked.iter().filter_map(|topic| topic_ref(topic).ok()).collect();
     let proposal = DeleteTopics { topics: valid };
-    let mut results = match propose(&context.core.controller, proposal).await {
+    let mut results = match propose_for(&context.core.controller, proposal, timeout_ms).await {
         Ok(results) => results.into_iter(),
         Err(error) => return refuse_all(&asked, &error.into()),
     };

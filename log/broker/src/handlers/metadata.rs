@@ -27,7 +27,7 @@ pub(crate) fn begin(context: &RequestContext, request: MetadataRequest) -> Answe
         for name in missing {
             let topic = topics::new_topic(&context.core.config, name.clone());
             if let Err(refusal) = topics::ensure(&context.core.controller, topic).await {
-                failures.push((name, refusal.code));
+                failures.push((name, not_made(refusal.code)));
             }
         }
         Answer::now(answer(&context, &request, &failures))
@@ -115,6 +115,15 @@ fn asked_topic(
     match found {
         Some(topic) => describe(context, topic, with_operations),
         None => failed(asked, context.version, code),
+    }
+}
+
+/// Why a topic is not there that was to be made. Clients look again for one that has no leader yet; not all of them know what
+/// to make of an error of the metadata here.
+fn not_made(code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::NotController | ErrorCode::RequestTimedOut => ErrorCode::LeaderNotAvailable,
+        other => other,
     }
 }
 

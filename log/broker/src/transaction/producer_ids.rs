@@ -25,7 +25,8 @@ impl ProducerIds {
     /// An id that nobody has had. Never 0, which some clients send where they have none.
     ///
     /// # Errors
-    /// COORDINATOR_NOT_AVAILABLE when the controller reserves no block.
+    /// COORDINATOR_LOAD_IN_PROGRESS when the controller reserves no block now: then clients ask this node again. A producer
+    /// without a transactional id has no coordinator that it could look for.
     pub(crate) async fn next(&self) -> Result<ProducerId, ErrorCode> {
         loop {
             if let Some(id) = self.take() {
@@ -47,16 +48,16 @@ impl ProducerIds {
 
     async fn reserve(&self) -> Result<Range<i64>, ErrorCode> {
         let state = self.controller.state();
-        let epoch = state.node(self.node).ok_or(ErrorCode::CoordinatorNotAvailable)?.epoch;
+        let epoch = state.node(self.node).ok_or(ErrorCode::CoordinatorLoadInProgress)?.epoch;
         match propose(&self.controller, AllocateProducerIds { node: self.node, epoch }).await {
             Ok(Ok(block)) => Ok(block.first.0..block.first.0.saturating_add(i64::from(block.len))),
             Ok(Err(rejection)) => {
                 tracing::error!(%rejection, "the controller reserves no producer ids");
-                Err(ErrorCode::CoordinatorNotAvailable)
+                Err(ErrorCode::CoordinatorLoadInProgress)
             }
             Err(error) => {
                 tracing::warn!(%error, "the controller reserves no producer ids");
-                Err(ErrorCode::CoordinatorNotAvailable)
+                Err(ErrorCode::CoordinatorLoadInProgress)
             }
         }
     }

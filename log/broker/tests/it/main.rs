@@ -10,6 +10,7 @@ mod committing;
 mod compacting;
 mod configs;
 mod consumer_groups;
+mod controllers;
 mod cooperative;
 mod disk_full;
 mod fetch_sessions;

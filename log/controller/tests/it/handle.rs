@@ -1,88 +1,28 @@
 //! What `Controller` makes of the answers of a driver, those of a driver for several nodes included.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, mpsc};
 
+use thalweg_controller::testing::{Act, ScriptedDriver};
 use thalweg_controller::{
-    AlterTopicConfigs, ClusterState, Command, ConfigChange, ConfigOp, Controller, CreatePartitions,
-    DeleteTopics, Done, Driver, Entry, MorePartitions, ProposeError, Rejection, StateMachine, Subscription,
-    TopicChange, TopicConfigChange, TopicRef,
+    AlterTopicConfigs, ConfigChange, ConfigOp, Controller, CreatePartitions, DeleteTopics, MorePartitions,
+    ProposeError, Rejection, Subscription, TopicChange, TopicConfigChange, TopicRef,
 };
-use thalweg_protocol::{NodeId, Offset};
+use thalweg_protocol::NodeId;
 
 use crate::steps::{CLUSTER, create, new_topic, register, topic_id};
 
-/// What the fake driver does with a proposal.
-enum Act {
-    /// Applies and answers it.
-    Apply,
-    /// Says that another node leads.
-    NotLeader(Option<NodeId>),
-    /// Loses it.
-    Lose,
-    /// Applies it, and loses the answer.
-    ApplyAndLoseAnswer,
-    /// Applies and answers it when it is told to.
-    Late,
-}
-
-struct FakeDriver {
-    machine: Arc<StateMachine>,
-    script: Mutex<VecDeque<Act>>,
-    late: Arc<Mutex<Vec<(Command, Done)>>>,
-}
-
-impl FakeDriver {
-    fn apply(machine: &StateMachine, command: Command) -> thalweg_controller::Response {
-        let offset = Some(Offset(machine.state().offset().0 + 1));
-        machine.apply(&[Entry { offset, command }]).remove(0)
-    }
-}
-
-impl Driver for FakeDriver {
-    fn propose(&self, command: Command, done: Done) {
-        let act = self.script.lock().unwrap().pop_front().unwrap_or(Act::Apply);
-        match act {
-            Act::Apply => done.answer(Ok(Self::apply(&self.machine, command))),
-            Act::NotLeader(leader) => done.answer(Err(ProposeError::NotLeader { leader })),
-            Act::Lose => drop(done),
-            Act::ApplyAndLoseAnswer => {
-                Self::apply(&self.machine, command);
-                drop(done);
-            }
-            Act::Late => self.late.lock().unwrap().push((command, done)),
-        }
-    }
-
-    fn close(&self) {}
-}
-
 struct Fixture {
     controller: Controller,
-    machine: Arc<StateMachine>,
-    late: Arc<Mutex<Vec<(Command, Done)>>>,
+    driver: ScriptedDriver,
 }
 
 /// A controller with one node, whose driver then acts by the script.
 fn fixture(script: impl IntoIterator<Item = Act>) -> Fixture {
-    let machine = Arc::new(StateMachine::new(ClusterState::new(CLUSTER)));
-    let late = Arc::default();
-    let script = std::iter::once(Act::Apply).chain(script).collect();
-    let driver =
-        FakeDriver { machine: Arc::clone(&machine), script: Mutex::new(script), late: Arc::clone(&late) };
-    let controller = Controller::new(Arc::clone(&machine), driver);
+    let driver = ScriptedDriver::new(CLUSTER);
+    let controller = driver.controller();
     controller.propose(register(1)).unwrap().unwrap();
-    Fixture { controller, machine, late }
-}
-
-impl Fixture {
-    /// Applies and answers what was late.
-    fn release(&self) {
-        let late = std::mem::take(&mut *self.late.lock().unwrap());
-        for (command, done) in late {
-            done.answer(Ok(FakeDriver::apply(&self.machine, command)));
-        }
-    }
+    driver.then(script);
+    Fixture { controller, driver }
 }
 
 #[test]
@@ -142,7 +82,7 @@ fn a_late_answer_finds_the_state_as_it_is_then() {
         });
     }
     assert!(controller.state().topic("flights").is_none() && receiver.try_recv().is_err());
-    std::thread::scope(|scope| scope.spawn(|| fixture.release()).join().unwrap());
+    std::thread::scope(|scope| scope.spawn(|| fixture.driver.release()).join().unwrap());
     // In the order of the proposals, and visible when the answer comes.
     assert_eq!(receiver.try_recv().unwrap(), (Ok(topic_id(2)), Some(topic_id(2))));
     let exists = Rejection::TopicAlreadyExists { name: "flights".into() };
