@@ -67,6 +67,16 @@ impl fmt::Display for Compression {
     }
 }
 
+/// Whether every reader gets out of `input` what [`Scratch::decompress`] gets out of it. That one takes all that a format allows,
+/// and Java's consumers do not.
+pub(crate) fn is_read_by_all(compression: Compression, input: &[u8]) -> bool {
+    match compression {
+        Compression::Lz4 => lz4::is_read_by_all(input),
+        Compression::Snappy => snappy::is_read_by_all(input),
+        Compression::None | Compression::Gzip | Compression::Zstd => true,
+    }
+}
+
 /// The contexts for compressing, made when a codec is first used.
 #[derive(Default)]
 pub struct Compressor {

@@ -1,5 +1,14 @@
-//! A hundred thousand hostile frames: no panic, nothing appended, and a good client is served all along.
+//! A hundred thousand hostile frames: no panic, nothing appended that a strict reader would refuse, and a good client is
+//! served all along.
 
+mod bad;
+mod bombs;
+mod damage;
+mod mutants;
+mod strict;
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,21 +18,27 @@ use bytes::{BufMut, Bytes, BytesMut};
 use thalweg_broker::AllowAll;
 use thalweg_protocol::frame::encode_request;
 use thalweg_protocol::messages::{ApiKey, Request};
-use thalweg_protocol::{Compression, Compressor};
+use thalweg_protocol::{Compressor, ErrorCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use self::mutants::{Damage, Mutant};
 use crate::calls::{
-    PRODUCE, batch, create_topic, fetch_request, list_offset, only, produce, produce_request,
+    FETCH, PRODUCE, batch, create_topic, fetch_request, list_offset, only, produce, produce_request,
 };
-use crate::harness::{Harness, Way};
+use crate::harness::{Client, Harness, Way};
+use crate::raw_tcp::RawTcp;
 use crate::versions::harmless;
 
-const FRAMES: usize = 100_000;
+/// Unoptimised, everything takes ten times as long.
+const FRAMES: usize = if cfg!(debug_assertions) { 16_000 } else { 100_000 };
+
+/// How many attack at once: half of them with whatever requests, half with record batches.
+const ATTACKERS: usize = 8;
 
 /// A frame is answered, or its connection closed, within this time; only a broken broker takes longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(debug_assertions) { 120 } else { 20 });
 
 /// Valid requests, without their sizes, that mutation starts from.
 fn seeds() -> Vec<Bytes> {
@@ -56,47 +71,15 @@ fn seeds() -> Vec<Bytes> {
     seeds
 }
 
-/// Changes a few bytes, cuts off, or puts in what breaks parsers: extreme counts, sizes and varints.
-fn mutate(random: &mut fastrand::Rng, seed: &Bytes) -> BytesMut {
-    const BREAKERS: [&[u8]; 8] = [
-        &[0x7f, 0xff, 0xff, 0xff],
-        &[0xff, 0xff, 0xff, 0xff],
-        &[0x80, 0, 0, 0],
-        &[0xff, 0xff, 0xff, 0xff, 0x0f],
-        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
-        &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80],
-        &[0x7f, 0xff],
-        &[0xc3, 0x28],
-    ];
-    let mut frame = BytesMut::from(&seed[..]);
-    for _ in 0..random.usize(1..4) {
-        // The key and version are left alone most of the time, to get past them.
-        let first = if random.u8(..) < 230 { 8.min(frame.len()) } else { 0 };
-        let at = random.usize(first..=frame.len());
-        match random.u8(0..5) {
-            0 if at < frame.len() => frame[at] ^= 1 << random.u8(0..8),
-            1 if at < frame.len() => frame[at] = random.u8(..),
-            2 => frame.truncate(at.max(1)),
-            3 => {
-                let tail = frame.split_off(at);
-                frame.extend_from_slice(BREAKERS[random.usize(..BREAKERS.len())]);
-                let skipped = random.usize(0..=4).min(tail.len());
-                frame.extend_from_slice(&tail[skipped..]);
-            }
-            _ => frame.extend((0..random.usize(1..64)).map(|_| random.u8(..))),
-        }
-    }
-    frame
-}
-
 /// Sends `frames` mutated frames, on a new connection whenever the broker has closed the old one.
-async fn attack(address: std::net::SocketAddr, seed: u64, frames: usize) {
+async fn attack(address: SocketAddr, seed: u64, frames: usize) {
     let mut random = fastrand::Rng::with_seed(seed);
     let seeds = seeds();
     let mut socket: Option<TcpStream> = None;
     for _ in 0..frames {
         let seed = random.usize(..seeds.len());
-        let body = mutate(&mut random, &seeds[seed]);
+        // The key and version are left alone most of the time, to get past them.
+        let body = damage::mutate(&mut random, &seeds[seed], 8);
         let size = match random.u8(..) {
             0 => random.i32(..),
             1 => body.len() as i32 + random.i32(-4..4),
@@ -169,11 +152,14 @@ async fn attacked() {
         config.max_request_bytes = 1 << 20;
         config.partial_request_ms = 500;
     };
+    // Before anything else: to make them takes memory, too.
+    let bombs = bombs::all();
     let harness = Harness::start_with(Way::Tcp, change, AllowAll).await;
     let address = harness.broker.addresses()[0];
     let good = harness.connect().await;
     create_topic(&good, "good", 1).await;
     create_topic(&good, "untouched", 2).await;
+    create_topic(&good, "mutated", ATTACKERS as i32 / 2).await;
 
     let is_over = Arc::new(AtomicBool::new(false));
     let (client, over) = (harness.connect().await, Arc::clone(&is_over));
@@ -186,85 +172,134 @@ async fn attacked() {
         }
         sent
     });
-    let attackers: Vec<_> = (0..8).map(|seed| tokio::spawn(attack(address, seed, FRAMES / 8))).collect();
+    let frames = FRAMES / ATTACKERS;
+    let attackers: Vec<_> =
+        (0..ATTACKERS / 2).map(|seed| tokio::spawn(attack(address, seed as u64, frames))).collect();
+    let with_batches: Vec<_> = (0..ATTACKERS / 2)
+        .map(|partition| tokio::spawn(attack_with_batches(address, partition as i32, frames)))
+        .collect();
     send_bad_batches(&harness).await;
+    bombs::send_side_by_side(address, &bombs).await;
     for attacker in attackers {
         attacker.await.expect("the broker lives");
+    }
+    let mut fates = Vec::new();
+    for attacker in with_batches {
+        fates.push(attacker.await.expect("the broker does as it should"));
     }
     is_over.store(true, Ordering::Relaxed);
     let sent = served.await.expect("a good client is served");
     assert!(sent > 10, "only {sent} good requests were served meanwhile");
     assert_eq!(list_offset(&good, "good", -1).await.offset, sent, "nothing else was appended");
     assert_eq!(list_offset(&good, "untouched", -1).await.offset, 0);
+    for (partition, fate) in fates.iter().enumerate() {
+        check_log(&good, partition as i32, fate).await;
+    }
+    check_reach(&fates);
     harness.finish().await;
+}
+
+/// What became of the batches of one attacker.
+#[derive(Default)]
+struct Fate {
+    /// Of those that were taken, by base offset: a checksum of the records as they were sent.
+    taken: BTreeMap<i64, u32>,
+    /// Why others were not.
+    refused: HashSet<(Damage, ErrorCode)>,
+}
+
+/// Where the records of a batch begin.
+const RECORDS: usize = 61;
+
+/// Sends `batches` mutants to a partition of its own.
+async fn attack_with_batches(address: SocketAddr, partition: i32, batches: usize) -> Fate {
+    let mut random = fastrand::Rng::with_seed(1000 + partition as u64);
+    let mut compressor = Compressor::new();
+    let client = Client(RawTcp::connect(address).await);
+    let mut fate = Fate::default();
+    for _ in 0..batches {
+        let Mutant { bytes, damage } = Mutant::new(&mut random, &mut compressor);
+        let bytes = bytes.freeze();
+        let request = produce_request("mutated", 1, vec![(partition, bytes.clone())]);
+        let answer = timeout(PATIENCE, client.call(request, random.i16(3..=PRODUCE))).await;
+        let answer = only(answer.expect("it is answered"));
+        match (ErrorCode::from(answer.error_code), strict::read(&bytes)) {
+            (ErrorCode::None, Ok(_)) => {
+                // What a producer repeats is answered as it was at first.
+                fate.taken.entry(answer.base_offset).or_insert_with(|| crc32c::crc32c(&bytes[RECORDS..]));
+            }
+            (ErrorCode::None, Err(wrong)) => {
+                panic!("taken, though wrong in {wrong}; damage to {damage:?}: {bytes:02x?}")
+            }
+            (code, verdict) => {
+                assert!(damage != Damage::None, "{code:?}, though there is nothing wrong with it");
+                assert!(
+                    !matches!(code, ErrorCode::UnknownServerError),
+                    "{damage:?}, {verdict:?}: {bytes:02x?}"
+                );
+                fate.refused.insert((damage, code));
+            }
+        }
+    }
+    fate
+}
+
+/// Reads a partition from its beginning to its end as a strict reader does: it has what was taken, and nothing else.
+async fn check_log(client: &Client, partition: i32, fate: &Fate) {
+    let (mut next, mut found) = (0, BTreeMap::new());
+    loop {
+        let response = client.call(fetch_request("mutated", &[(partition, next)]), FETCH).await;
+        let data = response.responses.into_iter().next().expect("one topic").partitions.remove(0);
+        assert_eq!(ErrorCode::from(data.error_code), ErrorCode::None);
+        let mut rest = data.records.expect("not null").into_bytes().expect("it can be read");
+        if rest.is_empty() {
+            break;
+        }
+        while !rest.is_empty() {
+            let length = i32::from_be_bytes(rest[8..12].try_into().expect("four bytes"));
+            let batch = rest.split_to(12 + length as usize);
+            let read = strict::read(&batch).unwrap_or_else(|wrong| panic!("wrong in {wrong}: {batch:02x?}"));
+            assert_eq!(read.base_offset, next, "{batch:02x?}");
+            assert_eq!(read.max_timestamp, read.newest, "{batch:02x?}");
+            found.insert(next, crc32c::crc32c(&batch[RECORDS..]));
+            next += i64::from(read.count);
+        }
+    }
+    assert!(found == fate.taken, "partition {partition} has other batches than were taken");
+}
+
+/// Whether the mutants came as far as they were meant to.
+fn check_reach(fates: &[Fate]) {
+    let taken: usize = fates.iter().map(|fate| fate.taken.len()).sum();
+    assert!((FRAMES / 40..FRAMES / 3).contains(&taken), "{taken} were taken");
+    let refused: HashSet<_> = fates.iter().flat_map(|fate| &fate.refused).copied().collect();
+    for expected in [
+        (Damage::Number, ErrorCode::InvalidRecord),
+        (Damage::Number, ErrorCode::InvalidTimestamp),
+        (Damage::Records, ErrorCode::InvalidRecord),
+        (Damage::Compressed, ErrorCode::InvalidRecord),
+        (Damage::Codec, ErrorCode::InvalidRecord),
+        (Damage::Codec, ErrorCode::UnsupportedCompressionType),
+        (Damage::Field, ErrorCode::InvalidRecord),
+        (Damage::Field, ErrorCode::InvalidTimestamp),
+        (Damage::Field, ErrorCode::UnsupportedForMessageFormat),
+        (Damage::Count, ErrorCode::InvalidRecord),
+        (Damage::Length, ErrorCode::CorruptMessage),
+        (Damage::Length, ErrorCode::InvalidRecord),
+        (Damage::Checksum, ErrorCode::CorruptMessage),
+    ] {
+        assert!(refused.contains(&expected), "no {expected:?} among {refused:?}");
+    }
 }
 
 /// Sends batches whose checksums are right and which are wrong all the same.
 async fn send_bad_batches(harness: &Harness) {
     let client = harness.connect().await;
-    for (what, batch) in bad_batches() {
+    for (what, batch, expected) in bad::batches() {
+        assert!(strict::read(&batch).is_err(), "there is nothing wrong with {what}");
         let request = produce_request("untouched", -1, vec![(0, batch)]);
         let answer = timeout(PATIENCE, client.call(request, PRODUCE)).await.expect("it is answered");
-        assert_ne!(only(answer).error_code, 0, "{what} was taken");
+        let answer = only(answer);
+        assert_eq!((ErrorCode::from(answer.error_code), answer.base_offset), (expected, -1), "{what}");
     }
-}
-
-fn bad_batches() -> Vec<(String, Bytes)> {
-    let valid = batch(["first", "second", "third"]);
-    let mut bad = Vec::new();
-    // Where each field begins is drawn at `BatchHeader`.
-    for (at, field) in [(57, "records count"), (23, "last offset delta")] {
-        for value in [-1, 0, 1, 2, 4, 1000, i32::MIN, i32::MAX] {
-            let mut batch = BytesMut::from(&valid[..]);
-            if batch[at..at + 4] != value.to_be_bytes() {
-                batch[at..at + 4].copy_from_slice(&value.to_be_bytes());
-                bad.push((format!("{field} {value}"), batch));
-            }
-        }
-    }
-    for attributes in [0x05_u16, 0x07, 0x20, 0x30, 0x40, 0x80, 0x8000] {
-        let mut batch = BytesMut::from(&valid[..]);
-        batch[21..23].copy_from_slice(&attributes.to_be_bytes());
-        bad.push((format!("attributes {attributes:#x}"), batch));
-    }
-    for (producer_id, epoch, sequence) in [(-2_i64, 0_i16, 0_i32), (1, -1, 0), (1, 0, -1)] {
-        let mut batch = BytesMut::from(&valid[..]);
-        batch[43..51].copy_from_slice(&producer_id.to_be_bytes());
-        batch[51..53].copy_from_slice(&epoch.to_be_bytes());
-        batch[53..57].copy_from_slice(&sequence.to_be_bytes());
-        bad.push((format!("producer {producer_id}, {epoch}, {sequence}"), batch));
-    }
-    // The first record: length, attributes, timestamp delta, offset delta, key length −1, value length.
-    for (at, field) in [(61, "record length"), (64, "offset delta"), (65, "key length"), (66, "value length")]
-    {
-        for value in [0x03, 0x05, 0x7e, 0x7f] {
-            let mut batch = BytesMut::from(&valid[..]);
-            batch[at] = value;
-            bad.push((format!("{field} {value:#x}"), batch));
-        }
-    }
-    for compression in [Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd] {
-        bad.push((format!("a bomb of {compression}"), bomb(&valid, compression)));
-    }
-    let checked = bad.into_iter().map(|(what, mut batch)| {
-        let length = (batch.len() - 12) as u32;
-        batch[8..12].copy_from_slice(&length.to_be_bytes());
-        let checksum = crc32c::crc32c(&batch[21..]);
-        batch[17..21].copy_from_slice(&checksum.to_be_bytes());
-        (what, batch.freeze())
-    });
-    checked.collect()
-}
-
-/// Some hundred bytes of stream that decompress to a mebibyte of zeros, as often as fits into a request: codecs
-/// either take the streams together, for hundreds of mebibytes, or find something behind the first.
-fn bomb(valid: &Bytes, compression: Compression) -> BytesMut {
-    let mut stream = Vec::new();
-    Compressor::new().compress(compression, None, &vec![0; 1 << 20], &mut stream);
-    let mut batch = BytesMut::from(&valid[..61]);
-    batch[22] = compression as u8;
-    while batch.len() + stream.len() < 900_000 {
-        batch.extend_from_slice(&stream);
-    }
-    batch
 }

@@ -89,6 +89,25 @@ pub(super) fn decompress(mut input: &[u8], out: &mut Output<'_>) -> Result<(), F
     if frames == 0 { Err(Fault::Corrupt) } else { Ok(()) }
 }
 
+/// Whether `input`, which can be decompressed, is what Java's client reads: one frame of blocks that do not refer to each
+/// other, with nothing before or behind it. Of several it takes the first for all.
+pub(super) fn is_read_by_all(input: &[u8]) -> bool {
+    let only_frame = || {
+        let mut rest = input.strip_prefix(&MAGIC)?;
+        let Frame { flags, .. } = take_header(&mut rest).ok()?;
+        let checksum = |flag| if flags & flag != 0 { 4 } else { 0 };
+        loop {
+            let field = take_u32(&mut rest).ok()?;
+            if field == 0 {
+                break;
+            }
+            rest = rest.get((field & !STORED) as usize + checksum(BLOCK_CHECKSUMS)..)?;
+        }
+        Some(flags & INDEPENDENT != 0 && rest.len() == checksum(CONTENT_CHECKSUM))
+    };
+    only_frame().unwrap_or(false)
+}
+
 fn take_header(input: &mut &[u8]) -> Result<Frame, Fault> {
     let (&[flags, block], mut rest) = input.split_first_chunk::<2>().ok_or(Fault::Corrupt)?;
     let codes = (block >> 4) & 7;

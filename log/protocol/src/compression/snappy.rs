@@ -51,6 +51,14 @@ pub(super) fn decompress(input: &[u8], out: &mut Output<'_>) -> Result<(), Fault
     Ok(())
 }
 
+/// Whether `input`, which can be decompressed, is what Java's client reads: it refuses a version before the first one.
+pub(super) fn is_read_by_all(input: &[u8]) -> bool {
+    match input.strip_prefix(&MAGIC).and_then(|rest| rest.split_first_chunk::<4>()) {
+        Some((version, _)) => i32::from_be_bytes(*version) >= 1,
+        None => true,
+    }
+}
+
 fn decompress_block(block: &[u8], out: &mut Output<'_>) -> Result<(), Fault> {
     // The block claims its size. Don't believe what so few bytes cannot make.
     let claimed = snap::raw::decompress_len(block).map_err(|_| Fault::Corrupt)?;

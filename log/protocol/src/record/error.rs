@@ -53,7 +53,7 @@ pub enum RecordError {
         /// The id that was found.
         id: i8,
     },
-    /// The compressed records are not what the codec writes.
+    /// The compressed records are not what the codec writes, or what not every reader of it takes.
     #[error("the records do not decompress with {compression}")]
     Decompression {
         /// The codec of the batch.

@@ -6,7 +6,7 @@ use super::error::{RecordError, RecordFault};
 use super::header::{DELETE_HORIZON, TIMESTAMP_TYPE};
 use super::single::{SMALLEST, take_record};
 use super::{BatchHeader, RecordBatch};
-use crate::compression::{Compression, Scratch};
+use crate::compression::{Compression, Scratch, is_read_by_all};
 use crate::ids::ProducerId;
 
 /// What a topic takes.
@@ -64,7 +64,13 @@ pub fn validate(
     }
     let records = match header.compression()? {
         Compression::None => batch.payload(),
-        compression => scratch.decompress(compression, batch.payload())?,
+        compression => {
+            let records = scratch.decompress(compression, batch.payload())?;
+            if !is_read_by_all(compression, batch.payload()) {
+                return Err(RecordError::Decompression { compression });
+            }
+            records
+        }
     };
     check_records(header, records, rules)
 }

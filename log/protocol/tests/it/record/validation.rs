@@ -1,6 +1,9 @@
 //! What a broker refuses, case by case. Lengths, checksum and counts of the header are right unless the case is
 //! about them.
 
+use std::io::Write;
+
+use lz4_flex::frame::{BlockMode, FrameEncoder, FrameInfo};
 use thalweg_protocol::record::{
     BatchHeader, RecordBatch, RecordError, RecordErrorKind, RecordFault, TransactionMarker, ValidBatch,
     ValidationRules, validate,
@@ -103,6 +106,52 @@ fn counts_and_records_agree() {
         let too_many = RecordError::RecordCount { records_count: i32::MAX, last_offset_delta: i32::MAX - 1 };
         assert_eq!(counted(i32::MAX), Err(too_many), "{compression}");
     }
+}
+
+/// A batch of one record whose records are compressed to `payload`.
+fn compressed(compression: Compression, payload: &[u8]) -> Result<i32, RecordError> {
+    let batch = batch_of(payload, |header| {
+        header.attributes = compression as i16;
+        header.records_count = 1;
+        header.last_offset_delta = 0;
+    });
+    validated(&batch).map(|valid| valid.record_count)
+}
+
+#[test]
+fn what_not_every_reader_takes_is_not_taken() {
+    let records = record(&[0, 0, 1, 1, 0]);
+    let lz4 = |mode: BlockMode, input: &[u8]| {
+        let info = FrameInfo::new().block_mode(mode).block_checksums(true).content_checksum(true);
+        let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
+        encoder.write_all(input).expect("into memory");
+        encoder.finish().expect("into memory")
+    };
+    let frame = lz4(BlockMode::Independent, &records);
+    let refused = Err(RecordError::Decompression { compression: Compression::Lz4 });
+    let skippable = [0x52, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 9, 9, 9];
+    let (one, another) = records.split_at(3);
+    let parts = [one, another].map(|part| lz4(BlockMode::Independent, part)).concat();
+    for (what, payload, expected) in [
+        ("a frame", frame.clone(), Ok(1)),
+        ("linked blocks", lz4(BlockMode::Linked, &records), refused.clone()),
+        ("two frames", parts, refused.clone()),
+        (
+            "an empty frame behind",
+            [frame.clone(), lz4(BlockMode::Independent, &[])].concat(),
+            refused.clone(),
+        ),
+        ("a skippable frame before", [&skippable, &frame[..]].concat(), refused.clone()),
+        ("a skippable frame behind", [&frame[..], &skippable].concat(), refused),
+    ] {
+        assert_eq!(compressed(Compression::Lz4, &payload), expected, "{what}");
+    }
+    let mut snappy = Vec::new();
+    Compressor::new().compress(Compression::Snappy, None, &records, &mut snappy);
+    assert_eq!(compressed(Compression::Snappy, &snappy), Ok(1));
+    snappy[11] = 0;
+    let refused = Err(RecordError::Decompression { compression: Compression::Snappy });
+    assert_eq!(compressed(Compression::Snappy, &snappy), refused, "version 0 of Xerial's header");
 }
 
 #[test]
