@@ -11,7 +11,7 @@ use thalweg_storage::{
 };
 
 use super::bell::{Bell, Place};
-use super::high_watermark::{self, Own};
+use super::high_watermark;
 use super::isr::Isr;
 use super::pending_fetch::PendingFetch;
 use super::pending_produce::PendingProduce;
@@ -284,11 +284,7 @@ impl Partition {
     pub(crate) fn advance(&self) {
         let advancing = self.advancing.lock();
         let current = self.log.high_watermark();
-        let own = Own {
-            log_end: self.log.log_end_offset(),
-            synced: self.log.synced_offset(),
-            durability: self.log.config().durability,
-        };
+        let own = self.log.settled_offset();
         let decided = high_watermark::decide(current, own, self.role.read().isr.follower_ends());
         if decided > current {
             let high_watermark = self.log.set_high_watermark(decided);

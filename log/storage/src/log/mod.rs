@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 
-use crate::config::LogConfig;
+use crate::config::{Durability, LogConfig};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::flush::RoundQueue;
@@ -203,6 +203,16 @@ impl Log {
     /// Everything below has been synced.
     pub fn synced_offset(&self) -> Offset {
         Offsets::load(&self.offsets.synced)
+    }
+
+    /// How far this replica has the log for good: everything below the offset may count towards what is committed. On a
+    /// durable topic that is what has been synced, and else all that has been appended.
+    pub fn settled_offset(&self) -> Offset {
+        let log_end = self.log_end_offset();
+        match self.config().durability {
+            Durability::Synced => self.synced_offset().min(log_end),
+            Durability::Relaxed => log_end,
+        }
     }
 
     /// Everything below is committed: consumers may read it.

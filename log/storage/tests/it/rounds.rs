@@ -65,6 +65,26 @@ fn every_append_to_a_durable_log_is_synced_in_a_round() {
 }
 
 #[test]
+fn what_is_not_synced_counts_on_a_relaxed_topic_alone() {
+    for (durability, before_the_sync) in [(Durability::Synced, Offset(2)), (Durability::Relaxed, Offset(5))] {
+        let config = LogConfig { durability, ..LogConfig::default() };
+        let world = World::new();
+        let log = world.create(&config);
+        assert_eq!(log.settled_offset(), Offset(0));
+        append(&log, Make::values(&["one", "two"]));
+        log.sync().expect("synced");
+        append(&log, Make::values(&["three", "four", "five"]));
+        assert_eq!(
+            (log.synced_offset(), log.settled_offset()),
+            (Offset(2), before_the_sync),
+            "{durability:?}"
+        );
+        log.sync().expect("synced");
+        assert_eq!((log.synced_offset(), log.settled_offset()), (Offset(5), Offset(5)), "{durability:?}");
+    }
+}
+
+#[test]
 fn appends_that_come_together_share_a_round() {
     let world = World::new();
     let log = world.create(&LogConfig::default());

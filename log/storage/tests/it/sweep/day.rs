@@ -90,7 +90,7 @@ impl Day<'_, '_> {
             log.sync()?;
         }
         for log in self.manager.logs() {
-            let readable = log.set_high_watermark(log.synced_offset());
+            let readable = log.set_high_watermark(log.settled_offset());
             self.promises.of(&log.partition().topic).committed(readable);
         }
         self.manager.sync_all()
