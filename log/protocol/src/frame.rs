@@ -106,13 +106,17 @@ pub enum RequestError {
 /// Decodes a request with its header. Strings, bytes and records in it share the memory of `frame`: what is
 /// to outlive the request should be copied.
 ///
+/// Bytes behind the last field are passed over, as Kafka does: librdkafka up to 2.16 asks for all topics with four zero
+/// bytes where flexible versions of Metadata have a count of one byte, so that its request is whole three bytes before
+/// the end of its frame.
+///
 /// # Errors
 /// See [`RequestError`].
 pub fn decode_request(frame: Bytes, budget: DecodeBudget) -> Result<(RequestHeader, Request), RequestError> {
     let mut d = Decoder::new(frame, budget);
     let header = decode_request_header(&mut d)?;
     d.set_version(header.api_version, header.api_key.flexible_from());
-    match Request::decode(header.api_key, &mut d).and_then(|request| d.finish().map(|()| request)) {
+    match Request::decode(header.api_key, &mut d) {
         Ok(request) => Ok((header, request)),
         Err(error) => Err(RequestError::Body { header, error }),
     }

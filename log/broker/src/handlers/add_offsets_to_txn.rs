@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thalweg_protocol::messages::add_offsets_to_txn::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
 use thalweg_protocol::{ErrorCode, ProducerEpoch, ProducerId, TopicPartition};
 
-use super::{RequestContext, fenced_from, own};
+use super::{RequestContext, fenced_from, find_coordinator, own};
 use crate::topics::CONSUMER_OFFSETS;
 use crate::transaction::{Producer, TransactionVersion};
 
@@ -29,6 +29,8 @@ async fn add(context: &RequestContext, request: &AddOffsetsToTxnRequest) -> Resu
     if request.group_id.is_empty() {
         return Err(ErrorCode::InvalidGroupId);
     }
+    // A producer may say this before anyone has asked for the group's coordinator, and KafkaJS does not try again.
+    find_coordinator::ensure(context, CONSUMER_OFFSETS).await;
     let index = context.core.groups.partition_of(&request.group_id)?;
     let producer =
         Producer { id: ProducerId(request.producer_id), epoch: ProducerEpoch(request.producer_epoch) };

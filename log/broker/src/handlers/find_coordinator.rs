@@ -66,7 +66,7 @@ fn topic_of(key_type: i8) -> Result<&'static str, ErrorCode> {
 ///
 /// A topic that another request is about to make is in the metadata before this node holds it: then the proposal
 /// comes too late, and its answer after that.
-async fn ensure(context: &RequestContext, name: &'static str) {
+pub(crate) async fn ensure(context: &RequestContext, name: &'static str) {
     if context.core.partitions.topic(name).is_ok() {
         return;
     }

@@ -25,6 +25,7 @@ three_ways! {
     transactions_by_the_old_rules,
     transactions_by_the_rules_of_kip_890,
     offsets_wait_for_the_end_of_their_transaction,
+    offsets_may_be_announced_before_anyone_asks_for_the_group,
     partitions_are_verified_or_added,
     a_producer_that_was_replaced_is_fenced,
     producer_ids_in_every_version,
@@ -301,6 +302,21 @@ async fn offsets_wait_for_the_end_of_their_transaction(harness: &Harness) {
         };
         assert_eq!(told, if commits { offset } else { before });
     }
+}
+
+/// KafkaJS does so, and takes an error for the end of its transaction.
+async fn offsets_may_be_announced_before_anyone_asks_for_the_group(harness: &Harness) {
+    let client = harness.connect().await;
+    find_coordinator(&client, "tx", 1).await;
+    let mut txn = init(&client, "tx").await;
+    let add = AddOffsetsToTxnRequest {
+        transactional_id: "tx".into(),
+        producer_id: txn.producer,
+        producer_epoch: txn.epoch,
+        group_id: "g".into(),
+    };
+    assert_eq!(code(client.call(add, 0).await.error_code), ErrorCode::None);
+    assert_eq!(txn.end(&client, true, 1).await, ErrorCode::None);
 }
 
 async fn partitions_are_verified_or_added(harness: &Harness) {

@@ -232,7 +232,7 @@ fn broken_headers_are_told_apart() {
     check(b"\0\0\0\x02\0\0\0\x09", &|error| {
         matches!(error, RequestError::UnsupportedVersion { api_key: ApiKey::Produce, api_version: 2, .. })
     });
-    check(b"\0\x12\0\0\0\0\0\x09\0\x01m!", &|error| {
+    check(b"\0\x03\0\x01\0\0\0\x09\0\x01m!", &|error| {
         let RequestError::Body { header: RequestHeader { correlation_id, client_id, .. }, .. } = error else {
             return false;
         };
