@@ -1,5 +1,5 @@
 # Everything here is a thin name for one command; the README says what each does and how long it takes.
-.PHONY: demo test bench soak setup setup-tests
+.PHONY: demo test test-clients bench soak setup setup-tests setup-clients
 
 CARGO ?= cargo
 
@@ -15,6 +15,10 @@ test: setup-tests
 	$(CARGO) build --release --workspace --bins
 	THALWEG_TESTS_MUST_RUN=1 $${CARGO_TARGET_DIR:-target}/release/with_kafka $(CARGO) test --release --workspace --no-fail-fast
 
+test-clients: setup-clients
+	$(CARGO) build --release --workspace --bins
+	tests/clients/run
+
 bench: setup-tests
 	$(CARGO) build --release --workspace --bins --examples
 	$${CARGO_TARGET_DIR:-target}/release/compare --publish README.md
@@ -29,3 +33,6 @@ setup:
 
 setup-tests:
 	@scripts/setup tests
+
+setup-clients:
+	@scripts/setup clients
