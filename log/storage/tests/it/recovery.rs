@@ -363,3 +363,24 @@ fn a_lost_epoch_file_is_rebuilt_from_the_batches() {
         assert_eq!(fs::read_to_string(&path).expect("written anew"), "0\n1\n3 0\n");
     }
 }
+
+#[test]
+fn indexes_that_were_not_synced_with_their_segment_are_not_trusted() {
+    let mut world = World::new();
+    let log = world.create(&small());
+    append(&log, Make::values(&["aborted"]).by(2, 0, 0).in_transaction());
+    log.append_marker(marker(2, 0, TransactionResult::Abort)).expect("appended");
+    // All of the first segment is synced while it is the active one: without its indexes.
+    let mut synced = Offset(0);
+    while log.segment_count() == 1 {
+        synced = log.sync().expect("synced");
+        append(&log, Make::values(&["x"]));
+    }
+    drop(log);
+    world.crash(Crash::Kept);
+    std::fs::write(world.path("flights-0/00000000000000000000.txnindex"), b"").expect("emptied");
+    world.crash(Crash::Kept);
+    let log = world.open(&small(), synced_to(synced.0));
+    let aborted = log.aborted_transactions(Offset(0), synced).expect("read");
+    assert_eq!(aborted.len(), 1, "{aborted:?}");
+}

@@ -140,7 +140,8 @@ fn decide(inventory: &Inventory, examiner: &Examiner<'_>, standing: Standing) ->
     Ok(Plan { keep, remove, log_start, log_end })
 }
 
-/// A segment that was synced as a whole, with its indexes, is only glanced at, unless these are bad.
+/// A segment that was synced as a whole, with its indexes, is only glanced at, unless these are bad. It was if anything behind
+/// it was: its indexes are synced when it has been rolled, before what comes then.
 fn examine(
     examiner: &Examiner<'_>,
     base: Offset,
@@ -151,7 +152,7 @@ fn examine(
 ) -> Result<Examined, Error> {
     if is_clean || !is_last {
         match examiner.glance(base, files)? {
-            Some(examined) if is_clean || examined.next_offset <= synced_to => return Ok(examined),
+            Some(examined) if is_clean || examined.next_offset < synced_to => return Ok(examined),
             Some(_) => {}
             None => {
                 let name = file_name(base, FileKind::Log);
