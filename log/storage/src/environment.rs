@@ -90,6 +90,14 @@ impl Environment {
         self.filesystem.open(path, mode).map_err(|e| self.failed(Operation::Open, path, e))
     }
 
+    /// Opens a file whose writes reach the disk by themselves; `None` where the file system has no such files.
+    pub(crate) fn open_through(&self, path: &Path) -> Result<Option<StoredFile>, Error> {
+        match self.filesystem.open(path, OpenMode::Through) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),
+            other => other.map(Some).map_err(|e| self.failed(Operation::Open, path, e)),
+        }
+    }
+
     pub(crate) fn read_at(
         &self,
         file: &StoredFile,
@@ -156,10 +164,15 @@ impl Environment {
             Err(error) if error.is_not_found() => return Ok(None),
             other => other?,
         };
-        let len = file.file.metadata().map_err(|e| self.failed(Operation::Read, path, e))?.len();
-        let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+        let mut bytes = vec![0; usize::try_from(self.len(&file, path)?).unwrap_or(usize::MAX)];
         self.read_at(&file, path, &mut bytes, 0)?;
         Ok(Some(bytes))
+    }
+
+    /// The size of a file in bytes.
+    pub(crate) fn len(&self, file: &StoredFile, path: &Path) -> Result<u64, Error> {
+        let metadata = file.file.metadata().map_err(|e| self.failed(Operation::Read, path, e))?;
+        Ok(metadata.len())
     }
 
     /// Replaces a small file so that a crash leaves the old one or the new one: written beside it, synced,

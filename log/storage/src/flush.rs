@@ -1,7 +1,11 @@
 //! Rounds of syncs: group commit for the whole data directory.
+//!
+//! Where there is a journal, a round begins with one thread that gathers what can go into one write; the rest is synced
+//! beside it, log by log.
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -11,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use thalweg_protocol::Offset;
 
 use crate::error::Error;
+use crate::journal::{Gathered, Journal, LEAST_LOGS};
 use crate::log::Log;
 use crate::synced_to::SyncedTo;
 
@@ -22,6 +27,8 @@ pub type SyncListener = Arc<dyn Fn(&Arc<Log>, Result<Offset, &Error>) + Send + S
 pub struct SyncRounds {
     queue: Arc<RoundQueue>,
     threads: Vec<JoinHandle<()>>,
+    /// With the thread that does its upkeep.
+    journal: Option<(Arc<Journal>, JoinHandle<()>)>,
 }
 
 /// After this long without a round the checkpoint is told what the last one did.
@@ -39,13 +46,16 @@ pub(crate) struct RoundQueue {
     rounds: AtomicU64,
     listener: SyncListener,
     checkpoint: Option<Arc<SyncedTo>>,
+    journal: Option<Arc<Journal>>,
 }
 
 #[derive(Default)]
 struct Rounds {
-    /// What remains of the current round.
+    /// The logs of the current round, before it is decided which of them go into the journal.
+    ungathered: Vec<Arc<Log>>,
+    /// What remains of the current round to be synced log by log.
     current: VecDeque<Arc<Log>>,
-    /// How many logs of the current round are being synced.
+    /// How many threads are at work on the current round.
     in_progress: usize,
     /// The logs of the next round. Bounded by the number of logs: each is in it once.
     next: VecDeque<Arc<Log>>,
@@ -60,6 +70,7 @@ struct Rounds {
 }
 
 enum Job {
+    Gather(Arc<Journal>, Vec<Arc<Log>>),
     Sync(Arc<Log>),
     Tell(Vec<Arc<Log>>),
     Stop,
@@ -68,14 +79,15 @@ enum Job {
 impl SyncRounds {
     /// Starts `threads` threads that sync and call `listener`.
     pub fn new(threads: usize, listener: SyncListener) -> Self {
-        Self::with_checkpoint(threads, listener, None)
+        Self::with_checkpoint(threads, listener, None, None)
     }
 
-    /// With the checkpoint that is told what the rounds have done.
+    /// With the checkpoint that is told what the rounds have done, and the journal that makes them cheaper.
     pub(crate) fn with_checkpoint(
         threads: usize,
         listener: SyncListener,
         checkpoint: Option<Arc<SyncedTo>>,
+        journal: Option<Arc<Journal>>,
     ) -> Self {
         let queue = Arc::new(RoundQueue {
             state: Mutex::default(),
@@ -83,15 +95,22 @@ impl SyncRounds {
             rounds: AtomicU64::new(0),
             listener,
             checkpoint,
+            journal: journal.clone(),
         });
-        let threads = (0..threads.max(1))
-            .map(|at| {
-                let queue = Arc::clone(&queue);
-                let thread = thread::Builder::new().name(format!("sync-{at}"));
-                thread.spawn(move || queue.work()).expect("the system has a thread left at start-up")
-            })
-            .collect();
-        Self { queue, threads }
+        let spawn = |name: String, work: Box<dyn FnOnce() + Send>| {
+            let thread = thread::Builder::new().name(name);
+            thread.spawn(work).expect("the system has a thread left at start-up")
+        };
+        let threads = (0..threads.max(1)).map(|at| {
+            let queue = Arc::clone(&queue);
+            spawn(format!("sync-{at}"), Box::new(move || queue.work()))
+        });
+        let threads = threads.collect();
+        let journal = journal.map(|journal| {
+            let running = Arc::clone(&journal);
+            (journal, spawn("journal".to_owned(), Box::new(move || running.run())))
+        });
+        Self { queue, threads, journal }
     }
 
     /// Puts `log` into the next round. Asking again before that round begins changes nothing.
@@ -115,12 +134,28 @@ impl Drop for SyncRounds {
     fn drop(&mut self) {
         self.queue.state.lock().is_stopping = true;
         self.queue.wake.notify_all();
+        let mut is_listener = false;
         for thread in self.threads.drain(..) {
             // The listener may own the last handle on all of this.
-            if thread.thread().id() != thread::current().id() {
-                let _ = thread.join();
+            match thread.thread().id() == thread::current().id() {
+                true => is_listener = true,
+                false => drop(thread.join()),
             }
         }
+        if let Some((journal, thread)) = self.journal.take() {
+            journal.stop();
+            // It may wait for a log that the listener is told of.
+            if !is_listener {
+                drop(thread.join());
+            }
+            journal.forget();
+        }
+        // The logs hold the queue.
+        let mut state = self.queue.state.lock();
+        let Rounds { ungathered, current, next, postponed, untold, .. } = &mut *state;
+        let waiting = (take(ungathered), take(current), take(next), take(postponed), take(untold));
+        drop(state);
+        drop(waiting);
     }
 }
 
@@ -160,17 +195,25 @@ impl RoundQueue {
     fn work(&self) {
         loop {
             match self.next_job() {
+                Job::Gather(journal, logs) => {
+                    self.gather(&journal, &logs);
+                    self.finished();
+                }
                 Job::Sync(log) => {
                     self.sync(&log);
-                    let mut state = self.state.lock();
-                    state.in_progress -= 1;
-                    if state.in_progress == 0 && state.current.is_empty() && !state.next.is_empty() {
-                        self.wake.notify_one();
-                    }
+                    self.finished();
                 }
                 Job::Tell(logs) => self.tell(logs),
                 Job::Stop => return,
             }
+        }
+    }
+
+    fn finished(&self) {
+        let mut state = self.state.lock();
+        state.in_progress -= 1;
+        if state.in_progress == 0 && state.current.is_empty() && !state.next.is_empty() {
+            self.wake.notify_one();
         }
     }
 
@@ -186,13 +229,19 @@ impl RoundQueue {
                     self.begin_round(&mut state);
                 }
             }
+            if let Some(journal) = &self.journal
+                && !state.ungathered.is_empty()
+            {
+                state.in_progress += 1;
+                return Job::Gather(Arc::clone(journal), take(&mut state.ungathered));
+            }
             if let Some(log) = state.current.pop_front() {
                 state.in_progress += 1;
                 return Job::Sync(log);
             }
             if state.telling_is_due {
                 state.telling_is_due = false;
-                return Job::Tell(std::mem::take(&mut state.untold));
+                return Job::Tell(take(&mut state.untold));
             }
             if state.untold.is_empty() && state.postponed.is_empty() {
                 self.wake.wait(&mut state);
@@ -205,10 +254,38 @@ impl RoundQueue {
     /// The logs that asked are synced, and beside them the checkpoint is told of the round before.
     fn begin_round(&self, state: &mut Rounds) {
         self.rounds.fetch_add(1, Ordering::SeqCst);
-        state.current = std::mem::take(&mut state.next);
         state.telling_is_due = self.checkpoint.is_some() && !state.untold.is_empty();
-        let jobs = state.current.len() + usize::from(state.telling_is_due);
-        for _ in 1..jobs {
+        let logs = take(&mut state.next);
+        let jobs = match &self.journal {
+            Some(_) if logs.len() >= LEAST_LOGS => {
+                state.ungathered = logs.into();
+                1
+            }
+            _ => {
+                state.current = logs;
+                state.current.len()
+            }
+        };
+        for _ in 1..jobs + usize::from(state.telling_is_due) {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Puts what can go into the journal there, and leaves the rest to be synced log by log.
+    fn gather(&self, journal: &Journal, logs: &[Arc<Log>]) {
+        let Gathered { captured, direct } = journal.gather(logs);
+        self.hand_out(direct);
+        let refused = journal.write(captured, |log, result| (self.listener)(log, result));
+        self.hand_out(refused);
+    }
+
+    fn hand_out(&self, logs: Vec<&Arc<Log>>) {
+        if logs.is_empty() {
+            return;
+        }
+        let count = logs.len();
+        self.state.lock().current.extend(logs.into_iter().cloned());
+        for _ in 0..count {
             self.wake.notify_one();
         }
     }
@@ -238,9 +315,7 @@ impl RoundQueue {
         let Some(checkpoint) = &self.checkpoint else { return };
         let told = logs
             .iter()
-            .try_for_each(|log| {
-                checkpoint.record(log.partition(), log.topic_id(), || log.standing_while_open())
-            })
+            .try_for_each(|log| checkpoint.record(log.partition(), || log.recorded_while_open()))
             .and_then(|()| checkpoint.sync());
         if let Err(error) = told {
             tracing::warn!(%error, "the checkpoint is not told of a round");

@@ -13,6 +13,7 @@ mod error;
 mod filesystem;
 mod flush;
 mod index;
+mod journal;
 mod leader_epochs;
 mod lock;
 mod log;

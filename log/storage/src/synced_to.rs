@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use thalweg_protocol::{Offset, TopicPartition, Uuid};
@@ -10,6 +11,7 @@ use thalweg_protocol::{Offset, TopicPartition, Uuid};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::filesystem::{OpenMode, StoredFile};
+use crate::journal::JournalRound;
 use crate::log::Standing;
 
 const VERSION: u32 = 1;
@@ -28,6 +30,8 @@ pub(crate) struct Recorded {
     pub(crate) topic_id: Uuid,
     /// How far it had come.
     pub(crate) standing: Standing,
+    /// What the journal says of the log up to this round is void: its own files have it, or it is gone.
+    pub(crate) void_to: JournalRound,
 }
 
 impl Recorded {
@@ -48,6 +52,8 @@ pub(crate) struct SyncedTo {
     syncing: Mutex<()>,
     /// Guards the file: lines are written one after the other. Taken after any lock of a log.
     state: Mutex<State>,
+    /// The last round that the journal has begun.
+    journal_round: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -73,7 +79,7 @@ impl SyncedTo {
         let path = directory.join(Self::FILE);
         let Some(bytes) = environment.read_whole(&path)? else { return Ok(Standings::new()) };
         let mut standings = Standings::new();
-        for line in bytes.split_inclusive(|&b| b == b'\n') {
+        for line in bytes.split_inclusive(|&b| b == b'\n').filter(|line| line != b"\n") {
             match parse(line) {
                 Some(Line::Title(version)) if version > VERSION => {
                     return Err(Error::NewerFormat { path, found: version, supported: VERSION });
@@ -88,10 +94,12 @@ impl SyncedTo {
         Ok(standings)
     }
 
-    /// Writes the checkpoint anew and opens it. On a full disk the one that is there is appended to.
+    /// Writes the checkpoint anew and opens it. On a full disk the one that is there is appended to. The rounds of the journal
+    /// come after `last_round`.
     pub(crate) fn create(
         directory: &Path,
         standings: Standings,
+        last_round: JournalRound,
         environment: Environment,
     ) -> Result<Self, Error> {
         let path = directory.join(Self::FILE);
@@ -104,7 +112,25 @@ impl SyncedTo {
         };
         let state = State { file, size, size_when_rewritten: size, is_synced: true, standings };
         let directory = directory.to_owned();
-        Ok(Self { path, directory, environment, syncing: Mutex::new(()), state: Mutex::new(state) })
+        Ok(Self {
+            path,
+            directory,
+            environment,
+            syncing: Mutex::new(()),
+            state: Mutex::new(state),
+            journal_round: AtomicU64::new(last_round.0),
+        })
+    }
+
+    /// The last round that the journal has begun: what is synced of a log while none that it is in is going on makes the
+    /// entries up to this one void.
+    pub(crate) fn journal_round(&self) -> JournalRound {
+        JournalRound(self.journal_round.load(Ordering::SeqCst))
+    }
+
+    /// Begins the next round of the journal; for the journal alone.
+    pub(crate) fn begin_journal_round(&self) -> JournalRound {
+        JournalRound(self.journal_round.fetch_add(1, Ordering::SeqCst)).next()
     }
 
     /// Writes down a log's standing, if it is not the one written last. It is asked for under the lock: of two
@@ -113,20 +139,41 @@ impl SyncedTo {
     pub(crate) fn record(
         &self,
         partition: &TopicPartition,
-        topic_id: Uuid,
-        standing: impl FnOnce() -> Option<Standing>,
+        recorded: impl FnOnce() -> Option<Recorded>,
     ) -> Result<(), Error> {
         let mut state = self.state.lock();
-        let Some(standing) = standing() else { return Ok(()) };
-        let recorded = Recorded { topic_id, standing };
-        if state.standings.get(partition) == Some(&recorded) {
-            return Ok(());
+        let Some(recorded) = recorded() else { return Ok(()) };
+        match state.standings.get(partition) == Some(&recorded) {
+            true => Ok(()),
+            false => self.write_lines(&mut state, partition, recorded, &line_of(partition, &recorded)),
         }
+    }
+
+    /// The same, but for a log of which the journal must not bring back anything: the line is written in any case, and
+    /// twice, so that it counts even if one of them is damaged.
+    pub(crate) fn record_void(
+        &self,
+        partition: &TopicPartition,
+        recorded: impl FnOnce() -> Option<Recorded>,
+    ) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        let Some(recorded) = recorded() else { return Ok(()) };
+        // With an empty line between, or a damaged line feed would join the two.
         let line = line_of(partition, &recorded);
-        let parts = &mut [IoSlice::new(line.as_bytes())];
+        self.write_lines(&mut state, partition, recorded, &format!("{line}\n{line}"))
+    }
+
+    fn write_lines(
+        &self,
+        state: &mut State,
+        partition: &TopicPartition,
+        recorded: Recorded,
+        lines: &str,
+    ) -> Result<(), Error> {
+        let parts = &mut [IoSlice::new(lines.as_bytes())];
         // What a full disk lets through of a line is overwritten by the next one.
         self.environment.write_at(&state.file, &self.path, parts, state.size)?;
-        state.size += line.len() as u64;
+        state.size += lines.len() as u64;
         state.is_synced = false;
         state.standings.insert(partition.clone(), recorded);
         Ok(())
@@ -135,6 +182,11 @@ impl SyncedTo {
     /// What was recorded last of each log.
     pub(crate) fn standings(&self) -> Standings {
         self.state.lock().standings.clone()
+    }
+
+    /// Up to which round it was recorded that entries of the log are void.
+    pub(crate) fn void_to(&self, partition: &TopicPartition) -> JournalRound {
+        self.state.lock().standings.get(partition).map(|recorded| recorded.void_to).unwrap_or_default()
     }
 
     /// Forgets a log that is gone; its lines remain until the file is written anew.
@@ -185,10 +237,12 @@ enum Line {
 
 fn line_of(partition: &TopicPartition, recorded: &Recorded) -> String {
     let TopicPartition { topic, partition } = partition;
-    let Recorded { topic_id, standing } = recorded;
+    let Recorded { topic_id, standing, void_to } = recorded;
     let synced_to = standing.synced_to.unwrap_or_default();
     let Standing { log_start, high_watermark, .. } = standing;
-    with_checksum(&format!("{topic} {partition} {synced_to} {log_start} {high_watermark} {topic_id}"))
+    with_checksum(&format!(
+        "{topic} {partition} {synced_to} {log_start} {high_watermark} {topic_id} {void_to}"
+    ))
 }
 
 /// A line of text with its CRC-32C before it.
@@ -219,12 +273,16 @@ fn parse(line: &[u8]) -> Option<Line> {
         high_watermark: offset()?,
         is_clean: false,
     };
-    // Lines from before the id was written do without.
+    // Lines from before the id was written, and from before there was a journal, do without.
     let topic_id = match fields.next() {
         Some(id) => Uuid::parse(id)?,
         None => Uuid::ZERO,
     };
-    Some(Line::Log(TopicPartition::new(topic, partition), Recorded { topic_id, standing }))
+    let void_to = match fields.next() {
+        Some(round) => JournalRound(round.parse().ok()?),
+        None => JournalRound::default(),
+    };
+    Some(Line::Log(TopicPartition::new(topic, partition), Recorded { topic_id, standing, void_to }))
 }
 
 #[cfg(test)]
@@ -248,14 +306,47 @@ mod tests {
         };
         let path = directory.path();
         let checkpoint =
-            SyncedTo::create(path, Standings::new(), environment.clone()).expect("it is created");
+            SyncedTo::create(path, Standings::new(), JournalRound(7), environment.clone()).expect("created");
+        assert_eq!(
+            (checkpoint.begin_journal_round(), checkpoint.journal_round()),
+            (JournalRound(8), JournalRound(8))
+        );
         let partition = TopicPartition::new("flights", 3);
         let anew = Standing { synced_to: Some(Offset(0)), ..Standing::default() };
-        checkpoint.record(&partition, ID, || Some(anew)).expect("written");
+        let recorded = Recorded { topic_id: ID, standing: anew, void_to: JournalRound(8) };
+        checkpoint.record(&partition, || Some(recorded)).expect("written");
         // The log of that name before, which was deleted meanwhile.
-        checkpoint.record(&partition, ID, || None).expect("nothing to write");
-        let recorded = Recorded { topic_id: ID, standing: anew };
+        checkpoint.record(&partition, || None).expect("nothing to write");
         assert_eq!(SyncedTo::read(path, &environment).expect("read"), [(partition, recorded)].into());
+    }
+
+    #[test]
+    fn what_makes_entries_void_outlives_a_damaged_line() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let environment = Environment {
+            filesystem: Arc::new(DiskFilesystem),
+            clock: Arc::new(SystemClock),
+            health: DirectoryHealth::new(directory.path()),
+        };
+        let (path, partition) = (directory.path(), TopicPartition::new("flights", 3));
+        let checkpoint =
+            SyncedTo::create(path, Standings::new(), JournalRound(0), environment.clone()).expect("created");
+        let recorded = |round| Recorded {
+            topic_id: ID,
+            standing: Standing { synced_to: Some(Offset(9)), ..Standing::default() },
+            void_to: JournalRound(round),
+        };
+        checkpoint.record(&partition, || Some(recorded(3))).expect("written");
+        let before = std::fs::read(path.join(SyncedTo::FILE)).expect("there").len();
+        checkpoint.record_void(&partition, || Some(recorded(4))).expect("written");
+        let whole = std::fs::read(path.join(SyncedTo::FILE)).expect("there");
+        for at in before..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            std::fs::write(path.join(SyncedTo::FILE), damaged).expect("written");
+            let found = SyncedTo::read(path, &environment).expect("read");
+            assert_eq!(found.get(&partition), Some(&recorded(4)), "bit flipped in byte {at}");
+        }
     }
 
     #[test]
@@ -267,13 +358,13 @@ mod tests {
             high_watermark: Offset(4700),
             is_clean: false,
         };
-        let recorded = Recorded { topic_id: ID, standing };
+        let recorded = Recorded { topic_id: ID, standing, void_to: JournalRound(12) };
         let line = line_of(&partition, &recorded);
         // The example in docs/formats/checkpoints.md.
         let example = TopicPartition::new("flights", 3);
         let in_docs = Standing { log_start: Offset(0), high_watermark: Offset(4711), ..standing };
         let docs = include_str!("../../../docs/formats/checkpoints.md");
-        let in_docs = line_of(&example, &Recorded { topic_id: ID, standing: in_docs });
+        let in_docs = line_of(&example, &Recorded { standing: in_docs, ..recorded });
         assert!(docs.contains(&in_docs), "{in_docs}");
         assert!(
             docs.contains(&with_checksum("thalweg synced-to 1")),
@@ -282,10 +373,17 @@ mod tests {
         );
         let Some(Line::Log(found, read)) = parse(line.as_bytes()) else { panic!("not read: {line:?}") };
         assert_eq!((found, read), (partition.clone(), recorded));
-        // As it was written before it had the id.
-        let without = with_checksum("flights 3 4711 17 4700");
-        let Some(Line::Log(found, read)) = parse(without.as_bytes()) else { panic!("not read: {without:?}") };
-        assert_eq!((found, read), (partition, Recorded { topic_id: Uuid::ZERO, standing }));
+        // As it was written before it had the round, and before it had the id.
+        let no_round = Recorded { void_to: JournalRound(0), ..recorded };
+        for (without, expected) in [
+            (format!("flights 3 4711 17 4700 {ID}"), no_round),
+            ("flights 3 4711 17 4700".to_owned(), Recorded { topic_id: Uuid::ZERO, ..no_round }),
+        ] {
+            let Some(Line::Log(found, read)) = parse(with_checksum(&without).as_bytes()) else {
+                panic!("not read: {without:?}")
+            };
+            assert_eq!((found, read), (partition.clone(), expected));
+        }
         for cut in 0..line.len() {
             assert!(parse(&line.as_bytes()[..cut]).is_none(), "cut after {cut} bytes");
         }

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,6 +24,9 @@ impl Filesystem for DiskFilesystem {
             }
             OpenMode::Create => {
                 options.write(true).create(true).truncate(true);
+            }
+            OpenMode::Through => {
+                options.write(true).custom_flags(libc::O_DIRECT | libc::O_DSYNC);
             }
         }
         Ok(StoredFile { file: Arc::new(options.open(path)?), id: 0 })

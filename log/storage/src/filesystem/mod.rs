@@ -33,6 +33,10 @@ pub enum OpenMode {
     Write,
     /// A file that is made if it is missing, and emptied if it is not; for reading and writing.
     Create,
+    /// An existing file for writing alone: a write has reached the disk when it returns (`O_DSYNC`), and goes past the page
+    /// cache (`O_DIRECT`), for which its memory, position and length must be multiples of 4096. Where the file system
+    /// cannot do that the error is `EINVAL`.
+    Through,
 }
 
 /// An entry of a directory.
@@ -49,7 +53,7 @@ pub struct DirectoryEntry {
 /// What storage asks of a disk: real ([`DiskFilesystem`]), or simulated with crashes and faults
 /// ([`SimulatedFilesystem`](crate::testing::SimulatedFilesystem)).
 ///
-/// Writes reach the page cache; [`sync`](Self::sync) and [`sync_directory`](Self::sync_directory) make them
+/// Writes reach the page cache, but for [`OpenMode::Through`]; [`sync`](Self::sync) and [`sync_directory`](Self::sync_directory) make them
 /// last. A file's name lasts only once the directory is synced.
 pub trait Filesystem: fmt::Debug + Send + Sync + 'static {
     /// Opens or creates a file.

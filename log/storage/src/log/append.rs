@@ -176,8 +176,9 @@ impl Log {
         now_ms: i64,
     ) -> Result<(), Error> {
         let active = self.active();
+        let position = active.size_in_bytes();
         active.write(parts, &self.environment)?;
-        writer.unsynced.active = true;
+        writer.unsynced.wrote(position);
         let mut from = 0;
         let mut expected = self.log_end_offset();
         for header in headers {

@@ -4,6 +4,7 @@ mod append;
 mod clean;
 mod cleaned_to;
 mod interface;
+mod journaling;
 mod open;
 mod read;
 mod recovery;
@@ -16,7 +17,7 @@ mod time;
 mod truncate;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -29,7 +30,7 @@ use crate::flush::RoundQueue;
 use crate::leader_epochs::LeaderEpochs;
 use crate::producers::{ProducerStates, UndecidedTransactions};
 use crate::segment::Segment;
-use crate::synced_to::SyncedTo;
+use crate::synced_to::{Recorded, SyncedTo};
 
 pub(crate) use append::MOST_DECOMPRESSED;
 pub(crate) use clean::{Cleanable, Source};
@@ -38,6 +39,7 @@ pub use interface::{
     AbortedTransaction, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, MarkerAppend, ReadBound,
     ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult, VerificationGuard,
 };
+pub(crate) use journaling::{Candidate, Captured};
 pub(crate) use open::read_topic_id;
 use retention::Trash;
 pub(crate) use swap::Replacement;
@@ -100,13 +102,19 @@ struct Writer {
 }
 
 /// The offsets that readers look at without a lock. They are written by the holder of `writer`, except for
-/// the high watermark and the synced offset. What is read later is at least as new: a reader
+/// the high watermark and what says how far the log is synced, which the holder of `syncing` writes. What is read later is at least as new: a reader
 /// that loads the high watermark first finds all of what is below it.
 #[derive(Debug)]
 struct Offsets {
     log_start: AtomicI64,
     log_end: AtomicI64,
     synced: AtomicI64,
+    /// Everything below is synced in the log's own files; what comes after and is synced is in the journal.
+    in_files: AtomicI64,
+    /// The newest round of the journal that has an entry of the log, since it was opened.
+    last_entry: AtomicU64,
+    /// Entries up to this round are void: what they had is in the log's own files, or gone.
+    void_to: AtomicU64,
     high_watermark: AtomicI64,
     /// The first offset of the oldest undecided transaction, `i64::MAX` without one.
     first_undecided: AtomicI64,
@@ -264,18 +272,21 @@ impl Log {
     }
 
     /// What the directory's checkpoint says of the log.
-    pub(crate) fn standing(&self) -> Standing {
-        Standing {
-            synced_to: Some(self.synced_offset()),
+    pub(crate) fn recorded(&self) -> Recorded {
+        // In this order: with a round that is too low the journal only repeats what is there.
+        let void_to = self.void_to();
+        let standing = Standing {
+            synced_to: Some(Offsets::load(&self.offsets.in_files)),
             log_start: self.log_start_offset(),
             high_watermark: self.high_watermark(),
             is_clean: false,
-        }
+        };
+        Recorded { topic_id: self.topic_id, standing, void_to }
     }
 
     /// The same, unless the log was closed: then its name may belong to another one by now.
-    pub(crate) fn standing_while_open(&self) -> Option<Standing> {
-        (!self.is_closed()).then(|| self.standing())
+    pub(crate) fn recorded_while_open(&self) -> Option<Recorded> {
+        (!self.is_closed()).then(|| self.recorded())
     }
 
     fn segments(&self) -> Arc<Vec<Arc<Segment>>> {

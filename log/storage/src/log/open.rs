@@ -1,7 +1,7 @@
 //! Opening, creating and closing a log.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
@@ -77,8 +77,12 @@ impl Log {
         }
         undecided.committed(high_watermark);
         let first_undecided = undecided.first().unwrap_or(Offset(i64::MAX));
-        let synced =
-            if unsynced.active { standing.synced_to.unwrap_or(log_start).max(log_start) } else { log_end };
+        let synced = if unsynced.active.is_some() {
+            standing.synced_to.unwrap_or(log_start).max(log_start)
+        } else {
+            log_end
+        };
+        let void_to = checkpoint.as_ref().map(|checkpoint| checkpoint.journal_round()).unwrap_or_default();
         Arc::new_cyclic(|me| Self {
             partition,
             topic_id,
@@ -100,6 +104,9 @@ impl Log {
                 log_start: AtomicI64::new(log_start.0),
                 log_end: AtomicI64::new(log_end.0),
                 synced: AtomicI64::new(synced.0),
+                in_files: AtomicI64::new(synced.0),
+                last_entry: AtomicU64::new(0),
+                void_to: AtomicU64::new(void_to.0),
                 high_watermark: AtomicI64::new(high_watermark.0),
                 first_undecided: AtomicI64::new(first_undecided.0),
             },

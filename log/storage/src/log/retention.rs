@@ -151,7 +151,7 @@ impl Log {
     /// Tells the checkpoint, lastingly, what the log's offsets are.
     pub(super) fn save_standing(&self) -> Result<(), Error> {
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.record(&self.partition, self.topic_id, || self.standing_while_open())?;
+            checkpoint.record(&self.partition, || self.recorded_while_open())?;
             checkpoint.sync()?;
         }
         Ok(())
@@ -193,12 +193,14 @@ impl Log {
         Ok(())
     }
 
+    /// For the holder of `syncing`: no sync is going on.
     fn close_idle_files(&self) {
         let segments = self.segments();
-        let synced = self.synced_offset();
-        for pair in segments.windows(2) {
-            if pair[1].base_offset() <= synced {
-                pair[0].close_if_idle();
+        let unsynced = self.writer.lock().unsynced.closed.clone();
+        let (_, closed) = segments.split_last().expect("a log has at least one segment");
+        for segment in closed {
+            if !unsynced.iter().any(|other| Arc::ptr_eq(other, segment)) {
+                segment.close_if_idle();
             }
         }
     }

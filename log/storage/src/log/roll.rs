@@ -72,6 +72,7 @@ impl Log {
         segments.push(Arc::new(next));
         *self.segments.write() = Arc::new(segments);
         writer.unsynced.closed.push(active);
+        (writer.unsynced.active, writer.unsynced.journaled) = (None, false);
         writer.unsynced.snapshots.push(snapshot);
         writer.unsynced.directory = true;
         // On a relaxed topic too: this is when its bytes are synced.

@@ -46,6 +46,7 @@ impl Log {
         if self.place_in(&self.segments(), &replacement).is_none() {
             return Ok(false);
         }
+        self.make_entries_void()?;
         let from = self.directory.join(cleaned_name(replacement.base_offset(), FileKind::Log));
         let to = self.directory.join(swap_name(replacement.base_offset(), replacement.end));
         let sources = &replacement.sources;

@@ -20,8 +20,10 @@ pub(super) struct Unsynced {
     /// Segments that were ended, with their indexes.
     pub(super) closed: Vec<Arc<Segment>>,
     pub(super) snapshots: Vec<OnDemandFile>,
-    /// Whether the active segment was written to.
-    pub(super) active: bool,
+    /// From where on the active segment was written to, in bytes.
+    pub(super) active: Option<u64>,
+    /// Whether the journal has bytes of the active segment that were not synced there.
+    pub(super) journaled: bool,
     /// Whether files were created, renamed or removed.
     pub(super) directory: bool,
     /// Whether the file of the leader epochs is out of date.
@@ -43,6 +45,8 @@ impl Log {
 
     /// [`sync`](Self::sync) for the holder of `syncing`.
     pub(super) fn sync_locked(&self) -> Result<Offset, Error> {
+        // Whoever puts the log into the journal holds `syncing`, so this one makes its entries void.
+        let round = self.journal_round();
         let (mut unsynced, active, end, texts) = {
             let mut writer = self.lock_writer()?;
             let unsynced = std::mem::take(&mut writer.unsynced);
@@ -57,6 +61,8 @@ impl Log {
             return Err(error);
         }
         self.offsets.synced.fetch_max(end.0, Ordering::SeqCst);
+        self.offsets.in_files.fetch_max(end.0, Ordering::SeqCst);
+        self.offsets.void_to.fetch_max(round.0, Ordering::SeqCst);
         Ok(self.synced_offset())
     }
 
@@ -74,7 +80,7 @@ impl Log {
         for snapshot in &unsynced.snapshots {
             snapshot.sync(environment)?;
         }
-        if unsynced.active {
+        if unsynced.active.is_some() || unsynced.journaled {
             active.log_file().sync(environment)?;
         }
         for (name, text) in texts.into_iter().flatten() {
@@ -89,6 +95,17 @@ impl Log {
 }
 
 impl Unsynced {
+    /// Whether at most the end of the active segment is unsynced.
+    pub(super) fn is_tail(&self) -> bool {
+        let Self { closed, snapshots, active: _, journaled: _, directory, epochs, cleaned } = self;
+        closed.is_empty() && snapshots.is_empty() && !directory && !epochs && !cleaned
+    }
+
+    /// Notes that the active segment was written to at `position`.
+    pub(super) fn wrote(&mut self, position: u64) {
+        self.active = Some(self.active.map_or(position, |from| from.min(position)));
+    }
+
     /// Forgets the segments before the one that begins with `first`, and their snapshots: they are deleted.
     pub(super) fn forget_below(&mut self, first: Offset) {
         self.closed.retain(|segment| segment.base_offset() >= first);
@@ -103,7 +120,12 @@ impl Unsynced {
         self.closed.splice(0..0, earlier.closed);
         self.snapshots.extend(earlier.snapshots);
         // If it was rolled meanwhile it is among the closed ones.
-        self.active |= earlier.active && Arc::ptr_eq(active_then, active_now);
+        if Arc::ptr_eq(active_then, active_now) {
+            if let Some(from) = earlier.active {
+                self.wrote(from);
+            }
+            self.journaled |= earlier.journaled;
+        }
         self.directory |= earlier.directory;
         self.epochs |= earlier.epochs;
         self.cleaned |= earlier.cleaned;

@@ -80,8 +80,8 @@ impl Log {
         self.replace_undecided(&writer);
         self.save_epochs(&writer)?;
         // The synced offset first: the checkpoint may be told at any time.
-        let Offsets { synced, log_end, log_start, high_watermark, .. } = &self.offsets;
-        for each in [synced, log_end, log_start, high_watermark] {
+        let Offsets { synced, in_files, log_end, log_start, high_watermark, .. } = &self.offsets;
+        for each in [in_files, synced, log_end, log_start, high_watermark] {
             Offsets::store(each, offset);
         }
         drop(writer);
@@ -90,12 +90,17 @@ impl Log {
     }
 
     /// Lowers the synced offset and the high watermark, and tells the checkpoint before anything is removed:
-    /// it must never claim more than there is.
+    /// it must never claim more than there is, and the journal must not bring it back.
     fn lower_offsets(&self, offset: Offset) -> Result<(), Error> {
         self.check_usable()?;
+        if self.has_entries() {
+            // What only the journal has would go with its entries.
+            self.sync_locked()?;
+        }
+        self.offsets.in_files.fetch_min(offset.0, Ordering::SeqCst);
         self.offsets.synced.fetch_min(offset.0, Ordering::SeqCst);
         self.offsets.high_watermark.fetch_min(offset.0, Ordering::SeqCst);
-        self.save_standing()
+        self.save_void()
     }
 
     /// Where the batch that holds `offset` begins: its position in its segment, and its base offset. The end of
@@ -139,7 +144,7 @@ impl Log {
         }
         writer.unsynced.closed.retain(|closed| closed.base_offset() < last.base_offset());
         writer.unsynced.snapshots.clear();
-        writer.unsynced.active = true;
+        writer.unsynced.wrote(0);
         writer.unsynced.directory = true;
         writer.producers = rebuild_producers(&self.directory, &segments[..kept], offset, &self.environment)?;
         self.replace_undecided(writer);

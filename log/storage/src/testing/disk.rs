@@ -150,6 +150,14 @@ impl Disk {
         self.file(id).unsynced.push(Change::Write { position, bytes });
     }
 
+    /// What was written has reached the disk, whatever else has not.
+    pub(super) fn wrote_through(&mut self, id: u64, position: u64, bytes: &[u8]) {
+        let synced = &mut self.file(id).synced;
+        let (from, to) = (position as usize, position as usize + bytes.len());
+        synced.resize(synced.len().max(to), 0);
+        synced[from..to].copy_from_slice(bytes);
+    }
+
     pub(super) fn set_len(&mut self, id: u64, len: u64) {
         self.file(id).unsynced.push(Change::SetLen(len));
     }

@@ -50,6 +50,8 @@ pub enum OperationKind {
     Create,
     /// Bytes were written.
     Write,
+    /// Bytes were written to a file whose writes reach the disk before they return.
+    WriteThrough,
     /// The length of a file was set.
     SetLen,
     /// A file was synced.
@@ -78,6 +80,11 @@ impl fmt::Display for Performed {
         write!(f, "{:?} {}", self.kind, self.path.display())
     }
 }
+
+/// Added to a file's number where what is written to it reaches the disk at once.
+const THROUGH: u64 = 1 << 63;
+/// What positions, lengths and memory must be multiples of then.
+const BLOCK: usize = 4096;
 
 /// What an operation is to do.
 enum Order {
@@ -112,7 +119,8 @@ impl SimulatedFilesystem {
         self.state.lock().crash_at = Some(n);
     }
 
-    /// The `n`th changing operation, which must be a sync, does nothing and says it did.
+    /// The `n`th changing operation, which must be a sync, does nothing and says it did; or it must be a write that reaches the
+    /// disk when it returns, and does not.
     pub fn ignore_sync(&self, n: usize) {
         self.state.lock().ignored_sync = Some(n);
     }
@@ -206,7 +214,10 @@ impl Filesystem for SimulatedFilesystem {
         if mode == OpenMode::Create {
             state.begin_whole(OperationKind::Create, relative)?;
         }
-        let StoredFile { file, .. } = DiskFilesystem.open(path, mode)?;
+        let is_through = mode == OpenMode::Through;
+        // What is written through is read back by others, so it goes into the real file as everything does.
+        let StoredFile { file, .. } =
+            DiskFilesystem.open(path, if is_through { OpenMode::Write } else { mode })?;
         let id = match existing {
             Some(id) => {
                 if mode == OpenMode::Create {
@@ -216,7 +227,7 @@ impl Filesystem for SimulatedFilesystem {
             }
             None => state.disk.add_file(relative, file.clone()),
         };
-        Ok(StoredFile { file, id })
+        Ok(StoredFile { file, id: if is_through { id | THROUGH } else { id } })
     }
 
     fn read_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<()> {
@@ -231,15 +242,33 @@ impl Filesystem for SimulatedFilesystem {
 
     fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()> {
         let mut state = self.state.lock();
+        let is_through = file.id & THROUGH != 0;
+        let id = file.id & !THROUGH;
+        let is_aligned = |number: usize| number.is_multiple_of(BLOCK);
+        if is_through
+            && !(is_aligned(position as usize)
+                && parts.iter().all(|part| is_aligned(part.as_ptr() as usize) && is_aligned(part.len())))
+        {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
         let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
-        let path = state.disk.path_of(file.id);
-        let (result, len) = match state.begin(OperationKind::Write, &path)? {
+        let path = state.disk.path_of(id);
+        let is_ignored = state.ignored_sync == Some(state.performed.len());
+        let kind = if is_through { OperationKind::WriteThrough } else { OperationKind::Write };
+        let (result, len) = match state.begin(kind, &path)? {
             Order::Half(error) => (Err(error), bytes.len() / 2),
             Order::Do | Order::Pretend => (Ok(()), bytes.len()),
         };
-        bytes.truncate(len);
-        DiskFilesystem.write_at(file, &mut [IoSlice::new(&bytes)], position)?;
-        state.disk.wrote(file.id, position, bytes);
+        DiskFilesystem.write_at(file, &mut [IoSlice::new(&bytes[..len])], position)?;
+        if !is_through {
+            bytes.truncate(len);
+        }
+        if is_through && result.is_ok() && !is_ignored {
+            state.disk.wrote_through(id, position, &bytes);
+        } else {
+            // What goes past the page cache may reach the disk in any order, the last sector first.
+            state.disk.wrote(id, position, bytes);
+        }
         result
     }
 

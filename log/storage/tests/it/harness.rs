@@ -23,6 +23,7 @@ pub struct World {
     root: tempfile::TempDir,
     pub disk: Arc<SimulatedFilesystem>,
     pub clock: Arc<ManualClock>,
+    pub config: ManagerConfig,
 }
 
 impl World {
@@ -31,7 +32,19 @@ impl World {
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         let root = root.expect("a temporary directory");
         let disk = Arc::new(SimulatedFilesystem::new(root.path()));
-        Self { root, disk, clock: ManualClock::new(NOW_MS) }
+        let config = ManagerConfig { recovery_threads: 1, ..ManagerConfig::default() };
+        Self { root, disk, clock: ManualClock::new(NOW_MS), config }
+    }
+
+    /// With a journal whose files have room for four records of a block each.
+    pub fn journaled() -> Self {
+        let mut world = Self::new();
+        world.config = ManagerConfig { journal_files: 3, journal_file_bytes: 6 * 4096, ..world.config };
+        world
+    }
+
+    pub fn is_journaled(&self) -> bool {
+        self.config.journal_files > 0
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -71,7 +84,7 @@ impl World {
     pub fn try_manager(&self, config: &LogConfig) -> Result<LogManager, Error> {
         let fresh = Identity { cluster_id: Uuid([1; 16]), node_uuid: Uuid([2; 16]) };
         let directory = DataDirectory::open(self.root.path(), fresh, None, self.environment())?;
-        LogManager::open(Arc::new(directory), ManagerConfig { recovery_threads: 1 }, &|_, _| config.clone())
+        LogManager::open(Arc::new(directory), self.config.clone(), &|_, _| config.clone())
     }
 
     pub fn manager(&self, config: &LogConfig) -> LogManager {

@@ -6,6 +6,7 @@ mod directory;
 mod faults;
 mod follower;
 mod harness;
+mod journal;
 mod kafka_dump;
 mod producers;
 mod read;

@@ -1,8 +1,9 @@
 //! Crashes at every write, sync, rename, creation and removal of a working day, in every way a crash can go, and
-//! looks whether anything was lost that had been promised.
+//! looks whether anything was lost that had been promised; without the journal of sync rounds and with it.
 
 mod chance;
 mod day;
+mod journal;
 mod promises;
 
 use thalweg_storage::testing::{Crash, OperationKind, Performed};
@@ -32,13 +33,25 @@ fn work_until(world: &World, n: Option<usize>) -> (Promises, Vec<Performed>) {
     (promises, world.disk.performed())
 }
 
-fn all_operations() -> Vec<Performed> {
-    work_until(&World::new(), None).1
+fn all_operations(make: fn() -> World) -> Vec<Performed> {
+    work_until(&make(), None).1
 }
 
 #[test]
 fn no_crash_takes_back_a_promise() {
-    let operations = all_operations();
+    crash_everywhere(World::new);
+}
+
+#[test]
+fn no_crash_takes_back_a_promise_that_the_journal_keeps() {
+    let operations = all_operations(World::journaled);
+    let written = operations.iter().filter(|operation| operation.kind == OperationKind::WriteThrough).count();
+    assert!(written >= 25, "only {written} writes of the journal");
+    crash_everywhere(World::journaled);
+}
+
+fn crash_everywhere(make: fn() -> World) {
+    let operations = all_operations(make);
     for kind in [
         OperationKind::Create,
         OperationKind::Write,
@@ -53,7 +66,7 @@ fn no_crash_takes_back_a_promise() {
     for (n, operation) in operations.iter().enumerate() {
         let torn = (0..torn_seeds()).map(|seed| Crash::Torn(1_000_000 * seed + n as u64));
         for crash in [Crash::Kept, Crash::Dropped].into_iter().chain(torn) {
-            let mut world = World::new();
+            let mut world = make();
             let (mut promises, _) = work_until(&world, Some(n));
             world.crash(crash);
             let result = promises.check(&world).and_then(|()| {
@@ -70,11 +83,20 @@ fn no_crash_takes_back_a_promise() {
 
 #[test]
 fn no_crash_of_the_recovery_takes_back_a_promise() {
-    let operations = all_operations();
-    for n in (5..operations.len()).step_by(11) {
+    crash_recoveries(World::new, 11);
+}
+
+#[test]
+fn no_crash_while_the_journal_is_replayed_takes_back_a_promise() {
+    crash_recoveries(World::journaled, 31);
+}
+
+fn crash_recoveries(make: fn() -> World, step: usize) {
+    let operations = all_operations(make);
+    for n in (5..operations.len()).step_by(step) {
         let first = [Crash::Kept, Crash::Dropped, Crash::Torn(n as u64)][n % 3];
         for second in 0.. {
-            let mut world = World::new();
+            let mut world = make();
             let (mut promises, _) = work_until(&world, Some(n));
             world.crash(first);
             world.disk.crash_at(second);
@@ -97,7 +119,7 @@ fn no_crash_of_the_recovery_takes_back_a_promise() {
 
 #[test]
 fn a_skipped_sync_is_caught() {
-    let operations = all_operations();
+    let operations = all_operations(World::new);
     let mut caught = 0;
     let mut missed = Vec::new();
     for (skipped, operation) in operations.iter().enumerate() {
@@ -127,9 +149,18 @@ fn a_skipped_sync_is_caught() {
 
 #[test]
 fn whatever_happens_on_five_days_promises_are_kept() {
+    five_days(World::new);
+}
+
+#[test]
+fn whatever_happens_on_five_days_the_journal_keeps_promises() {
+    five_days(World::journaled);
+}
+
+fn five_days(make: fn() -> World) {
     for seed in 0..40 * torn_seeds() {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut world = World::new();
+        let mut world = make();
         let mut promises = Promises::default();
         for day in 1..=5 {
             // Most days end with a crash at some operation, some with one when all work is done.

@@ -42,7 +42,7 @@ pub(super) struct Recovered {
 impl Recovered {
     pub(super) fn needs_sync(&self) -> bool {
         let Unsynced { closed, active, directory, epochs, cleaned, .. } = &self.unsynced;
-        !closed.is_empty() || *active || *directory || *epochs || *cleaned
+        !closed.is_empty() || active.is_some() || *directory || *epochs || *cleaned
     }
 }
 
@@ -249,7 +249,7 @@ fn carry_out(
         .pop_if(|last| last.base_offset() == segments[segments.len() - 1].base_offset())
         .is_some()
     {
-        unsynced.active = true;
+        unsynced.wrote(0);
     }
     let cleaned = CleanedTo::default();
     Ok(Recovered { segments, producers, ended, epochs, cleaned, log_start, log_end, unsynced })

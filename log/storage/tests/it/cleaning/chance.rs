@@ -13,7 +13,7 @@ use thalweg_storage::{
 
 use super::model::Model;
 use super::{cleaner_with, compacted};
-use crate::harness::{Make, NOW_MS, World};
+use crate::harness::{Make, NOW_MS, World, partition, try_append};
 
 /// What is known of a producer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +33,7 @@ pub struct Life {
     pub config: LogConfig,
     pub clean_below: Offset,
     producers: BTreeMap<i64, Producer>,
+    commits: usize,
     pub leader_epoch: LeaderEpoch,
     time: i64,
 }
@@ -60,6 +61,7 @@ impl Life {
             model: Model::default(),
             clean_below: Offset(0),
             producers: BTreeMap::new(),
+            commits: 0,
             leader_epoch: LeaderEpoch(0),
             time: NOW_MS,
         }
@@ -127,10 +129,23 @@ impl Life {
 
     /// A round: what it has synced is committed.
     pub fn commit(&mut self) -> Result<(), Error> {
-        let synced = self.log.sync()?;
+        let synced = match &self.manager {
+            Some(manager) if self.world.is_journaled() => {
+                // With another log beside it, or it would not go into the journal.
+                try_append(&manager.log(&partition("beside", 0)).expect("there"), Make::values(&["beside"]))?;
+                manager.sync_round()?;
+                self.log.synced_offset()
+            }
+            _ => self.log.sync()?,
+        };
         self.log.set_high_watermark(synced);
         self.model.committed = synced;
-        self.manager.as_ref().map_or(Ok(()), |manager| manager.sync_all())
+        self.commits += 1;
+        match &self.manager {
+            Some(manager) if !self.world.is_journaled() => manager.sync_all(),
+            Some(manager) if self.commits.is_multiple_of(3) => manager.keep_up_journal(),
+            _ => Ok(()),
+        }
     }
 
     pub fn clean(&mut self, memory_bytes: usize) -> Result<(), Error> {

@@ -14,14 +14,19 @@ fn config() -> LogConfig {
 }
 
 /// A life whose log lies in a data directory.
-fn begin(world: World) -> Result<Life, (Error, World)> {
+fn begin(world: World) -> Result<Life, Box<(Error, World)>> {
     let made = world.try_manager(&config()).and_then(|manager| {
         let log = manager.create(&partition("flights", 0), TOPIC_ID, config())?;
+        if world.is_journaled() {
+            let config = LogConfig { segment_bytes: 10_000, ..config() };
+            manager.create(&partition("beside", 0), TOPIC_ID, config)?;
+            manager.keep_up_journal()?;
+        }
         Ok((manager, log))
     });
     match made {
         Ok((manager, log)) => Ok(Life::of(world, log, Some(manager), config())),
-        Err(error) => Err((error, world)),
+        Err(error) => Err(Box::new((error, world))),
     }
 }
 
@@ -50,6 +55,11 @@ fn work(life: &mut Life, clean_to: &mut Offset) -> Result<(), Error> {
         life.append(keyed(&[("long", Some(&"x".repeat(40 * n)))]))?;
     }
     life.commit()?;
+    // In a segment that is soon rolled and cleaned.
+    for n in 0..3 {
+        life.append(keyed(&[("a", Some(&format!("again {n}")))]))?;
+        life.commit()?;
+    }
     // A map of a few keys first: the rounds end within segments.
     clean(life, clean_to, 400)?;
     clean(life, clean_to, 400)?;
@@ -82,10 +92,11 @@ fn clean(life: &mut Life, clean_to: &mut Offset, memory_bytes: usize) -> Result<
 
 /// Works until the crash at operation `n`, or to the end.
 fn work_until(
+    make: fn() -> World,
     n: Option<usize>,
     ignored_sync: Option<usize>,
 ) -> (Result<Life, World>, Offset, Vec<Performed>) {
-    let world = World::new();
+    let world = make();
     if let Some(n) = n {
         world.disk.crash_at(n);
     }
@@ -100,7 +111,8 @@ fn work_until(
             assert_eq!(result.is_err(), n.is_some_and(|n| n < performed.len()), "{result:?}");
             (Ok(life), clean_to, performed)
         }
-        Err((error, world)) => {
+        Err(failed) => {
+            let (error, world) = *failed;
             assert!(n.is_some(), "the day does not begin: {error}");
             let performed = world.disk.performed();
             (Err(world), clean_to, performed)
@@ -152,7 +164,16 @@ fn crash_and_check(mut life: Life, clean_to: Offset, crash: Crash) -> Result<(),
 
 #[test]
 fn no_crash_of_a_cleaning_loses_a_value_or_brings_one_back() {
-    let (life, _, operations) = work_until(None, None);
+    crash_cleanings(World::new);
+}
+
+#[test]
+fn no_crash_of_a_cleaning_makes_the_journal_bring_a_value_back() {
+    crash_cleanings(World::journaled);
+}
+
+fn crash_cleanings(make: fn() -> World) {
+    let (life, _, operations) = work_until(make, None, None);
     let life = life.ok().expect("a whole day");
     let swaps = operations.iter().filter(|operation| is_swap(operation)).count();
     assert!(swaps >= 8, "only {swaps} swaps in {} operations", operations.len());
@@ -161,7 +182,7 @@ fn no_crash_of_a_cleaning_loses_a_value_or_brings_one_back() {
     for (n, operation) in operations.iter().enumerate().skip(first) {
         let torn = (0..torn_seeds() / 2).map(|seed| Crash::Torn(1_000_000 * seed + n as u64));
         for crash in [Crash::Kept, Crash::Dropped].into_iter().chain(torn) {
-            let (life, clean_to, _) = work_until(Some(n), None);
+            let (life, clean_to, _) = work_until(make, Some(n), None);
             let life = life.ok().expect("it was made long before");
             if let Err(broken) = crash_and_check(life, clean_to, crash) {
                 panic!("{crash:?} at operation {n}, {operation}: {broken}");
@@ -172,11 +193,20 @@ fn no_crash_of_a_cleaning_loses_a_value_or_brings_one_back() {
 
 #[test]
 fn no_crash_while_a_swap_is_finished_loses_anything() {
-    let operations = work_until(None, None).2;
+    crash_recoveries(World::new, 17);
+}
+
+#[test]
+fn no_crash_while_the_journal_of_a_cleaned_log_is_replayed_loses_anything() {
+    crash_recoveries(World::journaled, 43);
+}
+
+fn crash_recoveries(make: fn() -> World, step: usize) {
+    let operations = work_until(make, None, None).2;
     let first = operations.iter().position(is_swap).expect("something is swapped");
-    for n in (first..operations.len()).step_by(17) {
+    for n in (first..operations.len()).step_by(step) {
         for second in 0..200 {
-            let (life, clean_to, _) = work_until(Some(n), None);
+            let (life, clean_to, _) = work_until(make, Some(n), None);
             let mut life = life.ok().expect("it was made long before");
             life.manager = None;
             life.world.crash([Crash::Kept, Crash::Dropped, Crash::Torn(n as u64)][n % 3]);
@@ -195,9 +225,43 @@ fn no_crash_while_a_swap_is_finished_loses_anything() {
     }
 }
 
+/// A segment of which the journal has entries is cleaned and keeps its name.
+fn clean_what_is_in_the_journal(ignored_sync: Option<usize>) -> (Life, Offset, Vec<Performed>) {
+    let world = World::journaled();
+    if let Some(n) = ignored_sync {
+        world.disk.ignore_sync(n);
+    }
+    let mut life = begin(world).unwrap_or_else(|failed| panic!("{}", failed.0));
+    let mut append = |key, value: &str| {
+        life.append(Make::keyed(&[(key, Some(value))])).expect("appended");
+        life.commit().expect("synced");
+    };
+    append("a", "1");
+    append("a", "2");
+    append("b", "1");
+    append("c", &"x".repeat(200));
+    append("d", &"x".repeat(200));
+    let mut clean_to = Offset(0);
+    clean(&mut life, &mut clean_to, 1 << 20).expect("cleaned");
+    let performed = life.world.disk.performed();
+    (life, clean_to, performed)
+}
+
+#[test]
+fn entries_that_are_not_void_before_a_swap_are_noticed() {
+    let (life, clean_to, operations) = clean_what_is_in_the_journal(None);
+    crash_and_check(life, clean_to, Crash::Dropped).expect("nothing is brought back");
+    let is_told = |pair: &[Performed]| {
+        pair[0].kind == OperationKind::Sync && pair[0].path.ends_with("synced-to") && is_swap(&pair[1])
+    };
+    let skipped = operations.windows(2).position(is_told).expect("the checkpoint is told before the swap");
+    let (life, clean_to, _) = clean_what_is_in_the_journal(Some(skipped));
+    crash_and_check(life, clean_to, Crash::Dropped).expect_err("stale entries have been replayed");
+}
+
 #[test]
 fn a_cleaned_segment_that_is_not_synced_is_noticed() {
-    let operations = work_until(None, None).2;
+    let operations = work_until(World::new, None, None).2;
     let mut caught = 0;
     for (skipped, operation) in operations.iter().enumerate() {
         let is_batches = operation.path.to_string_lossy().ends_with(".log.cleaned");
@@ -205,7 +269,7 @@ fn a_cleaned_segment_that_is_not_synced_is_noticed() {
             continue;
         }
         let is_noticed = (skipped + 1..operations.len().min(skipped + 30)).any(|n| {
-            let (life, clean_to, _) = work_until(Some(n), Some(skipped));
+            let (life, clean_to, _) = work_until(World::new, Some(n), Some(skipped));
             crash_and_check(life.ok().expect("made long before"), clean_to, Crash::Dropped).is_err()
         });
         assert!(is_noticed, "nobody noticed that {skipped}, {operation}, was not done");

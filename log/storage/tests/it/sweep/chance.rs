@@ -32,10 +32,21 @@ pub fn work(world: &World, promises: &mut Promises, day: i64, random: &mut Rng) 
     }
     let latest = manager.logs().iter().filter_map(|log| log.latest_epoch()).max();
     let leader_epoch = LeaderEpoch(latest.map_or(0, |epoch| epoch.0 + 1));
-    let mut today =
-        Day { manager: &manager, promises, sequence: 0, time: NOW_MS + 10_000 * day, leader_epoch };
+    let mut today = Day {
+        manager: &manager,
+        promises,
+        sequence: 0,
+        time: NOW_MS + 10_000 * day,
+        leader_epoch,
+        is_journaled: world.is_journaled(),
+        rounds: 0,
+    };
+    today.begin()?;
     let mut writers: BTreeMap<&str, Writers> = BTreeMap::new();
     for _ in 0..random.usize(1..STEPS) {
+        if random.u8(0..4) == 0 {
+            manager.keep_up_journal()?;
+        }
         let topic = ["a", "b"][random.usize(0..2)];
         let known = writers.entry(topic).or_default();
         step(&mut today, topic, known, 1000 * day, random)?;
@@ -71,6 +82,8 @@ fn step(
             day.end(topic, producer + 2, result)
         }
         12..15 => day.round(),
+        // Synced, and not committed.
+        15 if day.is_journaled && random.bool() => day.journal_round(),
         15 => log.sync().map(|_| ()),
         16 => {
             let to = random.i64(

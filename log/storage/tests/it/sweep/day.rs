@@ -4,8 +4,11 @@ use thalweg_protocol::record::RecordBatch;
 use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
 use thalweg_storage::{AppendOrigin, Error, Log, LogConfig, LogManager, MarkerAppend, TransactionResult};
 
-use super::promises::Promises;
+use super::promises::{Promise, Promises};
 use crate::harness::{Make, NOW_MS, TOPIC_ID, World, marker, partition};
+
+/// Topics that have something unsynced in every round with a journal, so that other logs are not alone in it.
+pub(super) const BESIDE: [&str; 2] = ["beside", "besides"];
 
 pub fn config() -> LogConfig {
     LogConfig {
@@ -22,8 +25,11 @@ pub fn work(world: &World, promises: &mut Promises) -> Result<(), Error> {
     let manager = world.try_manager(&config())?;
     create(&manager, promises, "a")?;
     create(&manager, promises, "b")?;
+    let is_journaled = world.is_journaled();
+    let (time, leader_epoch) = (NOW_MS, LeaderEpoch(0));
     let mut day =
-        Day { manager: &manager, promises, sequence: 0, time: NOW_MS, leader_epoch: LeaderEpoch(0) };
+        Day { manager: &manager, promises, sequence: 0, time, leader_epoch, is_journaled, rounds: 0 };
+    day.begin()?;
     day.morning()?;
     day.noon()?;
     let Day { promises, sequence, time, .. } = day;
@@ -31,7 +37,9 @@ pub fn work(world: &World, promises: &mut Promises) -> Result<(), Error> {
     drop(manager);
 
     let manager = world.try_manager(&config())?;
-    let mut day = Day { manager: &manager, promises, sequence, time, leader_epoch: LeaderEpoch(2) };
+    let leader_epoch = LeaderEpoch(2);
+    let mut day = Day { manager: &manager, promises, sequence, time, leader_epoch, is_journaled, rounds: 0 };
+    day.begin()?;
     day.evening()
 }
 
@@ -48,9 +56,27 @@ pub(super) struct Day<'m, 'p> {
     pub(super) sequence: i32,
     pub(super) time: i64,
     pub(super) leader_epoch: LeaderEpoch,
+    /// Whether the rounds go through the journal.
+    pub(super) is_journaled: bool,
+    pub(super) rounds: usize,
 }
 
 impl Day<'_, '_> {
+    /// Makes what only days with a journal have.
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        if !self.is_journaled {
+            return Ok(());
+        }
+        for topic in BESIDE {
+            if self.manager.log(&partition(topic, 0)).is_none() {
+                create(self.manager, self.promises, topic)?;
+            }
+            // A log that rolls does not go into the journal.
+            self.log(topic).set_config(LogConfig { segment_bytes: 10_000, ..config() });
+        }
+        self.manager.keep_up_journal()
+    }
+
     pub(super) fn log(&self, topic: &str) -> std::sync::Arc<Log> {
         self.manager.log(&partition(topic, 0)).expect("it exists")
     }
@@ -86,14 +112,40 @@ impl Day<'_, '_> {
 
     /// A round: what it has synced is committed.
     pub(super) fn round(&mut self) -> Result<(), Error> {
+        self.rounds += 1;
+        if self.is_journaled {
+            self.journal_round()?;
+            self.acknowledge();
+            // Upkeep comes now and then.
+            return if self.rounds.is_multiple_of(3) { self.manager.keep_up_journal() } else { Ok(()) };
+        }
         for log in self.manager.logs() {
             log.sync()?;
         }
+        self.acknowledge();
+        self.manager.sync_all()
+    }
+
+    /// What is in the journal is synced, and of the other topics nobody has been told.
+    pub(super) fn journal_round(&mut self) -> Result<(), Error> {
+        // A record has several sectors.
+        let value = "beside".repeat(60);
+        for topic in BESIDE {
+            self.append(topic, Make::values(&[&value]))?;
+        }
+        self.manager.sync_round()?;
+        for topic in BESIDE {
+            let log = self.log(topic);
+            self.promises.of(topic).committed(log.set_high_watermark(log.synced_offset()));
+        }
+        Ok(())
+    }
+
+    fn acknowledge(&mut self) {
         for log in self.manager.logs() {
             let readable = log.set_high_watermark(log.settled_offset());
             self.promises.of(&log.partition().topic).committed(readable);
         }
-        self.manager.sync_all()
     }
 
     fn morning(&mut self) -> Result<(), Error> {
@@ -142,7 +194,23 @@ impl Day<'_, '_> {
         self.promises.of("c").exists = false;
         self.manager.delete(&partition("c", 0))?;
         self.promises.of("c").is_gone = true;
+        self.make_anew()?;
         self.produce("a")?;
+        self.round()
+    }
+
+    /// A log is deleted and made anew, with the same id: nothing of the old one may come back.
+    fn make_anew(&mut self) -> Result<(), Error> {
+        create(self.manager, self.promises, "d")?;
+        self.append("d", Make::values(&["of the old one", "and more of it"]))?;
+        self.round()?;
+        self.append("d", Make::values(&["of the old one, too"]))?;
+        self.round()?;
+        self.promises.of("d").exists = false;
+        self.manager.delete(&partition("d", 0))?;
+        *self.promises.of("d") = Promise::default();
+        create(self.manager, self.promises, "d")?;
+        self.append("d", Make::values(&["anew"]))?;
         self.round()
     }
 
@@ -157,6 +225,11 @@ impl Day<'_, '_> {
         }
         b.sync()?;
         self.append("b", Make::values(&["not even synced"]))?;
+        if self.is_journaled {
+            self.journal_round()?;
+            self.append("b", Make::values(&["the journal has it"]))?;
+            self.journal_round()?;
+        }
         // Within a batch, which goes as a whole.
         let to = committed.plus(5);
         self.promises.of("b").truncating(committed);

@@ -97,7 +97,8 @@ impl Promises {
         let mut offline = manager.offline_logs();
         // The checkpoint may remember a deleted log.
         offline.retain(|log| {
-            log.partition.topic != "c" || !matches!(&*log.error, thalweg_storage::Error::Vanished { .. })
+            !["c", "d"].contains(&&*log.partition.topic)
+                || !matches!(&*log.error, thalweg_storage::Error::Vanished { .. })
         });
         ensure!(offline.is_empty(), "offline: {offline:?}");
         for (topic, promise) in &mut self.topics {

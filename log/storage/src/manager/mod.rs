@@ -1,27 +1,27 @@
 //! All logs of a data directory.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod open;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::{Offset, TopicPartition, Uuid};
 
+pub(crate) use self::open::CLEAN_SHUTDOWN_FILE;
+use self::open::{
+    CLEAN_SHUTDOWN, Opener, has_batches, log_directories, offline_log, open_journal, remove_tree,
+    take_clean_marker, tell_of_opened, vanished,
+};
 use crate::config::{LogConfig, ManagerConfig};
 use crate::directory::DataDirectory;
-use crate::environment::Environment;
 use crate::error::Error;
 use crate::flush::{SyncListener, SyncRounds};
-use crate::log::{Log, Standing, read_topic_id};
-use crate::partition_name::{
-    DELETED_DIRECTORY, deleted_directory_name, directory_name, parse_directory_name,
-};
-use crate::segment::{FileKind, parse_file_name};
-use crate::synced_to::{Recorded, Standings, SyncedTo};
-
-pub(crate) const CLEAN_SHUTDOWN_FILE: &str = "clean-shutdown";
-const CLEAN_SHUTDOWN: &[u8] = b"thalweg clean-shutdown 1\n";
+use crate::journal::{Gathered, Journal, Replayed, replay, replay_one};
+use crate::log::{Log, Standing};
+use crate::partition_name::{deleted_directory_name, directory_name};
+use crate::synced_to::{Recorded, SyncedTo};
 
 /// How long the directory of a deleted log remains, in ms: time to notice a mistake.
 const DELETE_DELAY_MS: i64 = 60_000;
@@ -29,6 +29,11 @@ const DELETE_DELAY_MS: i64 = 60_000;
 /// The standing of a log that has no records.
 const NOTHING: Standing =
     Standing { synced_to: Some(Offset(0)), log_start: Offset(0), high_watermark: Offset(0), is_clean: false };
+
+/// What the checkpoint says of a log that has no records: whatever the journal says is of another one of the name.
+fn nothing(topic_id: Uuid, checkpoint: &SyncedTo) -> Recorded {
+    Recorded { topic_id, standing: NOTHING, void_to: checkpoint.journal_round() }
+}
 
 /// A log that could not be opened. Its files, where it has any, are left as they are.
 #[derive(Clone, Debug)]
@@ -44,19 +49,23 @@ pub struct OfflineLog {
 /// Opens, creates, finds, deletes and closes the logs of one data directory.
 #[derive(Debug)]
 pub struct LogManager {
+    /// Dropped first: nothing is written any more when the directory is let go.
+    rounds: OnceLock<SyncRounds>,
     directory: Arc<DataDirectory>,
     checkpoint: Arc<SyncedTo>,
+    journal: Option<Arc<Journal>>,
     /// Guards the table, which is read often and changed rarely; held for a look-up.
     logs: RwLock<BTreeMap<TopicPartition, Arc<Log>>>,
     /// Held while a log is created or deleted, so that two threads do not do so with one directory. Taken before
     /// `logs`.
     changes: Mutex<Changes>,
-    rounds: OnceLock<SyncRounds>,
 }
 
 #[derive(Debug, Default)]
 struct Changes {
     offline: BTreeMap<TopicPartition, OfflineLog>,
+    /// Those of them that have not got what the journal has.
+    unreplayed: BTreeSet<TopicPartition>,
     /// Directories of deleted logs, with the time in ms since 1970 from which they may be removed.
     deleted: Vec<(i64, PathBuf)>,
     is_closed: bool,
@@ -69,7 +78,7 @@ impl LogManager {
     /// A log that is corrupt does not stop the others: see [`offline_logs`](Self::offline_logs).
     ///
     /// # Errors
-    /// When the directory itself or its checkpoint cannot be read.
+    /// When the directory itself, its checkpoint or its journal cannot be read.
     pub fn open(
         directory: Arc<DataDirectory>,
         config: ManagerConfig,
@@ -81,28 +90,35 @@ impl LogManager {
         let is_clean = take_clean_marker(path, environment)?;
         let mut standings = SyncedTo::read(path, environment)?;
         let found = log_directories(path, environment)?;
+        let Replayed { last_round, failed } = replay(path, &found, &mut standings, is_clean, environment)?;
         standings.retain(|partition, recorded| {
             found.contains_key(partition) || recorded.had_records() && recorded.topic_id != Uuid::ZERO
         });
-        let checkpoint = Arc::new(SyncedTo::create(path, standings.clone(), environment.clone())?);
+        let checkpoint = SyncedTo::create(path, standings.clone(), last_round, environment.clone())?;
+        let checkpoint = Arc::new(checkpoint);
         let opener =
             Opener { environment, standings: &standings, checkpoint: &checkpoint, is_clean, config_of };
-        let (logs, mut offline) = opener.open_all(&found, config.recovery_threads)?;
+        let whole = found.iter().filter(|(partition, _)| !failed.contains_key(partition)).collect();
+        let (logs, mut offline) = opener.open_all(whole, config.recovery_threads)?;
         for (partition, recorded) in standings.iter().filter(|(partition, _)| !found.contains_key(partition))
         {
             offline.insert(partition.clone(), vanished(path, partition, recorded)?);
         }
-        let recorded = logs
-            .values()
-            .try_for_each(|log| checkpoint.record(log.partition(), log.topic_id(), || Some(log.standing())));
-        match recorded.and_then(|()| checkpoint.sync()) {
-            // What it says is true, if not the newest.
-            Err(error @ Error::StorageFull { .. }) => tracing::warn!(%error, "the checkpoint stays as it is"),
-            other => other?,
+        let unreplayed: BTreeSet<TopicPartition> = failed.keys().cloned().collect();
+        for (partition, error) in failed {
+            let log = offline_log(partition.clone(), &found[&partition], error, environment);
+            offline.insert(log.partition.clone(), log);
         }
-        let changes = Changes { offline, ..Changes::default() };
+        let is_told = tell_of_opened(&logs, &standings, &unreplayed, &checkpoint)?;
+        // Until every entry is void the journal stays as it is.
+        let journal = match is_told && unreplayed.is_empty() {
+            true => open_journal(path, &config, &checkpoint, environment)?,
+            false => None,
+        };
+        let changes = Changes { offline, unreplayed, ..Changes::default() };
         Ok(Self {
             checkpoint,
+            journal,
             logs: RwLock::new(logs),
             changes: Mutex::new(changes),
             rounds: OnceLock::new(),
@@ -116,7 +132,8 @@ impl LogManager {
     pub fn start_sync_rounds(&self, threads: usize, listener: SyncListener) {
         let _changes = self.changes.lock();
         let rounds = self.rounds.get_or_init(|| {
-            SyncRounds::with_checkpoint(threads, listener, Some(Arc::clone(&self.checkpoint)))
+            let (checkpoint, journal) = (Arc::clone(&self.checkpoint), self.journal.clone());
+            SyncRounds::with_checkpoint(threads, listener, Some(checkpoint), journal)
         });
         self.logs().iter().for_each(|log| rounds.attach(log));
     }
@@ -144,7 +161,8 @@ impl LogManager {
         }
         remove_tree(&path, environment)?;
         // A line of an earlier log of this name must not be taken for this one's.
-        self.checkpoint.record(partition, topic_id, || Some(NOTHING))?;
+        let line = nothing(topic_id, &self.checkpoint);
+        self.checkpoint.record_void(partition, || Some(line))?;
         self.checkpoint.sync()?;
         let checkpoint = Some(Arc::clone(&self.checkpoint));
         let standing = Standing::default();
@@ -167,14 +185,18 @@ impl LogManager {
         if !changes.offline.get(partition).is_some_and(|offline| offline.error.is_retriable()) {
             return Err(Error::UnknownLog { partition: partition.clone() });
         }
-        let opener = Opener {
-            environment: self.directory.environment(),
-            standings: &self.checkpoint.standings(),
-            checkpoint: &self.checkpoint,
-            is_clean: false,
-            config_of: &|_, _| config.clone(),
-        };
-        let log = opener.open(partition, &self.directory.path().join(directory_name(partition)?))?;
+        let environment = self.directory.environment();
+        let path = self.directory.path().join(directory_name(partition)?);
+        let mut standings = self.checkpoint.standings();
+        if changes.unreplayed.contains(partition) {
+            let line = standings.get_mut(partition);
+            replay_one(self.directory.path(), partition, &path, line, environment)?;
+        }
+        let (standings, checkpoint) = (&standings, &self.checkpoint);
+        let config_of = &|_: &_, _| config.clone();
+        let opener = Opener { environment, standings, checkpoint, is_clean: false, config_of };
+        let log = opener.open(partition, &path)?;
+        changes.unreplayed.remove(partition);
         if let Some(rounds) = self.rounds.get() {
             rounds.attach(&log);
         }
@@ -230,7 +252,10 @@ impl LogManager {
         self.logs.write().remove(partition);
         changes.offline.remove(partition);
         // Where this does not get into the file, the topic's id tells that another log of the name is not this one.
-        if let Err(error) = self.checkpoint.record(partition, topic_id, || Some(NOTHING)) {
+        // It makes no entries of the journal void: as long as the new name does not last the log may come back.
+        let void_to = self.checkpoint.void_to(partition);
+        let line = Recorded { void_to, ..nothing(topic_id, &self.checkpoint) };
+        if let Err(error) = self.checkpoint.record(partition, || Some(line)) {
             tracing::debug!(%partition, %error, "the checkpoint still mentions a deleted log");
         }
         self.checkpoint.forget(partition);
@@ -288,13 +313,39 @@ impl LogManager {
         for log in self.logs() {
             match log.sync() {
                 Ok(_) => {
-                    self.checkpoint.record(log.partition(), log.topic_id(), || log.standing_while_open())?;
+                    self.checkpoint.record(log.partition(), || log.recorded_while_open())?;
                 }
                 Err(Error::LogClosed { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         self.checkpoint.sync()
+    }
+
+    /// Carries out a round on the calling thread, as the sync threads do: through the journal where that pays. The checkpoint
+    /// is not told.
+    ///
+    /// # Errors
+    /// The first I/O error.
+    pub fn sync_round(&self) -> Result<(), Error> {
+        let mut logs = self.logs();
+        logs.retain(|log| log.is_unsynced());
+        let Some(journal) = &self.journal else {
+            return logs.iter().try_for_each(|log| log.sync().map(|_| ()));
+        };
+        let Gathered { captured, direct } = journal.gather(&logs);
+        let refused = journal.write(captured, |_, _| {});
+        self.directory.environment().health.check()?;
+        direct.into_iter().chain(refused).try_for_each(|log| log.sync().map(|_| ()))
+    }
+
+    /// Does by hand what a thread of the [rounds](Self::start_sync_rounds) does for the journal now and then: makes files,
+    /// as if they paid, syncs the segments that full ones have entries of, and tells the checkpoint.
+    ///
+    /// # Errors
+    /// The first I/O error.
+    pub fn keep_up_journal(&self) -> Result<(), Error> {
+        self.journal.as_ref().map_or(Ok(()), |journal| journal.run_once())
     }
 
     /// Syncs and closes every log, writes the checkpoint and the marker of a clean shutdown. Nothing can be done
@@ -325,7 +376,7 @@ impl LogManager {
                 (result, _) => result,
             };
             if result.is_ok() {
-                result = self.checkpoint.record(log.partition(), log.topic_id(), || Some(log.standing()));
+                result = self.checkpoint.record(log.partition(), || Some(log.recorded()));
             }
         }
         result.and_then(|()| self.checkpoint.sync())?;
@@ -350,141 +401,4 @@ impl LogManager {
         }
         self.directory.environment().health.check()
     }
-}
-
-/// Opens logs on several threads.
-struct Opener<'a> {
-    environment: &'a Environment,
-    standings: &'a Standings,
-    checkpoint: &'a Arc<SyncedTo>,
-    is_clean: bool,
-    config_of: &'a (dyn Fn(&TopicPartition, Option<Uuid>) -> LogConfig + Sync),
-}
-
-type Opened = (BTreeMap<TopicPartition, Arc<Log>>, BTreeMap<TopicPartition, OfflineLog>);
-
-impl Opener<'_> {
-    fn open_all(&self, found: &BTreeMap<TopicPartition, PathBuf>, threads: usize) -> Result<Opened, Error> {
-        let listed: Vec<(&TopicPartition, &PathBuf)> = found.iter().collect();
-        let next = AtomicUsize::new(0);
-        let results = Mutex::new(Vec::with_capacity(found.len()));
-        std::thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, found.len().max(1)) {
-                scope.spawn(|| {
-                    while let Some(&(partition, path)) = listed.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let result = self.open(partition, path);
-                        results.lock().push((partition.clone(), result));
-                    }
-                });
-            }
-        });
-        let (mut logs, mut offline) = Opened::default();
-        for (partition, result) in results.into_inner() {
-            match result {
-                Ok(log) => {
-                    logs.insert(partition, log);
-                }
-                // What a full disk keeps from being opened can still be deleted to make room.
-                Err(error @ (Error::Corrupt { .. } | Error::StorageFull { .. })) => {
-                    tracing::error!(%partition, %error, "a log cannot be opened and is offline");
-                    // Where it is that file which is damaged nobody knows whose log it is.
-                    let topic_id = read_topic_id(&found[&partition], self.environment).unwrap_or_default();
-                    let log = OfflineLog { partition: partition.clone(), topic_id, error: Arc::new(error) };
-                    offline.insert(partition, log);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok((logs, offline))
-    }
-
-    fn open(&self, partition: &TopicPartition, path: &Path) -> Result<Arc<Log>, Error> {
-        let topic_id = read_topic_id(path, self.environment)?;
-        let config = (self.config_of)(partition, topic_id);
-        let known = self.standings.get(partition).map(|recorded| recorded.standing).unwrap_or_default();
-        let standing = Standing { is_clean: self.is_clean && known.synced_to.is_some(), ..known };
-        let checkpoint = Some(Arc::clone(self.checkpoint));
-        Log::open_with(
-            path,
-            partition.clone(),
-            topic_id.unwrap_or(Uuid::ZERO),
-            config,
-            standing,
-            self.environment,
-            checkpoint,
-        )
-    }
-}
-
-/// A log whose directory is gone, by what the checkpoint says of it.
-fn vanished(directory: &Path, partition: &TopicPartition, recorded: &Recorded) -> Result<OfflineLog, Error> {
-    let Standing { synced_to, high_watermark, .. } = recorded.standing;
-    let error = Error::Vanished {
-        partition: partition.clone(),
-        path: directory.join(directory_name(partition)?),
-        end: synced_to.unwrap_or_default().max(high_watermark),
-    };
-    let topic_id = Some(recorded.topic_id);
-    Ok(OfflineLog { partition: partition.clone(), topic_id, error: Arc::new(error) })
-}
-
-/// The directories of logs. Those of deleted logs, and of logs that were being made, are removed.
-fn log_directories(
-    path: &Path,
-    environment: &Environment,
-) -> Result<BTreeMap<TopicPartition, PathBuf>, Error> {
-    let mut found = BTreeMap::new();
-    for entry in environment.list(path)?.into_iter().filter(|entry| entry.is_directory) {
-        let directory = path.join(&entry.name);
-        if entry.name.ends_with(DELETED_DIRECTORY) {
-            remove_tree(&directory, environment)?;
-        } else if let Some(partition) = parse_directory_name(&entry.name) {
-            if is_half_made(&directory, environment)? {
-                remove_tree(&directory, environment)?;
-            } else {
-                found.insert(partition, directory);
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// Whether the directory holds neither the topic's id nor batches.
-fn is_half_made(directory: &Path, environment: &Environment) -> Result<bool, Error> {
-    if read_topic_id(directory, environment).is_ok_and(|id| id.is_some()) {
-        return Ok(false);
-    }
-    Ok(!has_batches(directory, environment)?)
-}
-
-/// Whether the directory exists and a file of batches in it is not empty.
-fn has_batches(directory: &Path, environment: &Environment) -> Result<bool, Error> {
-    let entries = match environment.list(directory) {
-        Err(error) if error.is_not_found() => return Ok(false),
-        other => other?,
-    };
-    let is_log = |name: &str| matches!(parse_file_name(name), Some((_, FileKind::Log)));
-    Ok(entries.iter().any(|entry| entry.len > 0 && is_log(&entry.name)))
-}
-
-/// Whether the last stop was an orderly one; the marker is gone, lastingly, when this returns.
-fn take_clean_marker(path: &Path, environment: &Environment) -> Result<bool, Error> {
-    let marker = path.join(CLEAN_SHUTDOWN_FILE);
-    let Some(content) = environment.read_whole(&marker)? else { return Ok(false) };
-    environment.remove(&marker)?;
-    environment.sync_directory(path)?;
-    Ok(content == CLEAN_SHUTDOWN)
-}
-
-/// Removes a directory and what is in it, if it exists.
-fn remove_tree(path: &Path, environment: &Environment) -> Result<(), Error> {
-    let entries = match environment.list(path) {
-        Err(error) if error.is_not_found() => return Ok(()),
-        other => other?,
-    };
-    for entry in entries {
-        let inner = path.join(&entry.name);
-        if entry.is_directory { remove_tree(&inner, environment)? } else { environment.remove(&inner)? }
-    }
-    environment.remove(path)
 }
