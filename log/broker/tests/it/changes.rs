@@ -29,12 +29,12 @@ pub enum Change {
     Delete,
     AddPartitions,
     ReplaceConfigs,
-    ChangeConfigs,
+    SetConfigs,
 }
 
 impl Change {
     pub const ALL: [Self; 5] =
-        [Self::Create, Self::Delete, Self::AddPartitions, Self::ReplaceConfigs, Self::ChangeConfigs];
+        [Self::Create, Self::Delete, Self::AddPartitions, Self::ReplaceConfigs, Self::SetConfigs];
 
     pub fn versions(self) -> RangeInclusive<i16> {
         let api = match self {
@@ -42,7 +42,7 @@ impl Change {
             Self::Delete => ApiKey::DeleteTopics,
             Self::AddPartitions => ApiKey::CreatePartitions,
             Self::ReplaceConfigs => ApiKey::AlterConfigs,
-            Self::ChangeConfigs => ApiKey::IncrementalAlterConfigs,
+            Self::SetConfigs => ApiKey::IncrementalAlterConfigs,
         };
         *api.versions().start()..=api.last_stable_version()
     }
@@ -97,7 +97,7 @@ impl Change {
                     alter_configs::AlterConfigsRequest { resources: vec![resource], validate_only: false };
                 client.call(request, version).await.responses[0].error_code
             }
-            Self::ChangeConfigs => {
+            Self::SetConfigs => {
                 let config = incremental_alter_configs::AlterableConfig {
                     name: "retention.ms".into(),
                     config_operation: 0,
@@ -125,7 +125,7 @@ impl Change {
             Self::Create => partitions == Some(1),
             Self::Delete => partitions.is_none(),
             Self::AddPartitions => partitions == Some(3),
-            Self::ReplaceConfigs | Self::ChangeConfigs => retention(client, topic, 4).await == RETENTION,
+            Self::ReplaceConfigs | Self::SetConfigs => retention(client, topic, 4).await == RETENTION,
         }
     }
 
@@ -135,7 +135,7 @@ impl Change {
             Self::Create => ErrorCode::TopicAlreadyExists,
             Self::Delete => ErrorCode::UnknownTopicOrPartition,
             Self::AddPartitions => ErrorCode::InvalidPartitions,
-            Self::ReplaceConfigs | Self::ChangeConfigs => ErrorCode::None,
+            Self::ReplaceConfigs | Self::SetConfigs => ErrorCode::None,
         }
     }
 }
@@ -182,6 +182,6 @@ async fn every_change_is_made_in_every_version(harness: &Harness) {
         }
     }
     for version in ApiKey::DescribeConfigs.versions() {
-        assert_eq!(retention(&client, "ChangeConfigs-0", version).await, RETENTION, "version {version}");
+        assert_eq!(retention(&client, "SetConfigs-0", version).await, RETENTION, "version {version}");
     }
 }
