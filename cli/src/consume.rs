@@ -57,7 +57,11 @@ pub async fn run(args: ConsumeArgs, target: &TargetArgs) -> anyhow::Result<()> {
     let reading = read(&args, &target, range, &format);
     let result = tokio::select! {
         result = reading => result,
-        _ = crate::signals::ended() => Ok(()),
+        // Whoever asked for an end has not got all of it.
+        _ = crate::signals::ended() => match range.until {
+            Some(_) => Err(failure(Exit::Failed, "interrupted before the end that was asked for")),
+            None => Ok(()),
+        },
     };
     result.and(target.close().await)
 }

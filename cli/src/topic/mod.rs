@@ -59,6 +59,9 @@ pub enum TopicCommand {
         /// Do not ask
         #[arg(long, short = 'y')]
         yes: bool,
+        /// Also those that the log keeps for itself: with them go what groups have committed, and transactions
+        #[arg(long)]
+        internal: bool,
     },
 }
 
@@ -87,7 +90,9 @@ pub async fn run(command: TopicCommand, target: &TargetArgs, format: Format) -> 
         TopicCommand::Describe { names, configs } => describe::topics(&target, &names, configs, format).await,
         TopicCommand::Alter(args) => alter::configs(&target, args, format).await,
         TopicCommand::AddPartitions(args) => alter::partitions(&target, args, format).await,
-        TopicCommand::Delete { names, yes } => delete(&target, &names, yes, format).await,
+        TopicCommand::Delete { names, yes, internal } => {
+            delete(&target, &names, yes, internal, format).await
+        }
     };
     result.and(target.close().await)
 }
@@ -157,9 +162,23 @@ async fn list(target: &Target, internal: bool, format: Format) -> anyhow::Result
     line(table)
 }
 
-async fn delete(target: &Target, names: &[String], yes: bool, format: Format) -> anyhow::Result<()> {
+async fn delete(
+    target: &Target,
+    names: &[String],
+    yes: bool,
+    internal: bool,
+    format: Format,
+) -> anyhow::Result<()> {
     for name in names {
-        target.partitions_of(name).await?;
+        if target.topic(name).await?.is_internal && !internal {
+            return Err(failure(
+                Exit::Usage,
+                format!(
+                    "{name} is a topic that the log keeps for itself: with it would go what all groups have committed, or \
+                     all transactions. If that is meant, say --internal"
+                ),
+            ));
+        }
     }
     if !yes && !confirmed(&format!("Delete {} and all records in it?", names.join(", ")))? {
         return line("nothing was deleted");
