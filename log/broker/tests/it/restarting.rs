@@ -155,6 +155,34 @@ async fn a_partition_whose_directory_vanished_is_offline_until_its_topic_is_dele
 }
 
 #[tokio::test]
+async fn a_log_whose_topic_id_is_damaged_is_not_taken_for_a_deleted_topics() {
+    let harness = Harness::start(Way::InProcess).await;
+    let client = harness.connect().await;
+    for topic in ["lost", "changed"] {
+        create_topic(&client, topic, 1).await;
+        produce(&client, topic, batch(["acknowledged"])).await;
+    }
+    drop(client);
+    let dir = harness.stop().await;
+    let metadata = |topic: &str| dir.path().join(format!("{topic}-0/partition.metadata"));
+    std::fs::remove_file(metadata("lost")).expect("it was there");
+    let id = std::fs::read_to_string(metadata("changed")).expect("it is there");
+    let (before, last) = id.trim_end().split_at(id.trim_end().len() - 2);
+    let other = if last.starts_with('A') { "BA" } else { "AA" };
+    std::fs::write(metadata("changed"), format!("{before}{other}\n")).expect("it is written");
+    let harness = Harness::resume(Way::InProcess, dir).await;
+    let client = harness.connect().await;
+    assert_eq!(read_all(&client, "lost", 0).await, [(0, "acknowledged".to_owned())]);
+    let topics = client.call(all_topics(), 12).await.topics;
+    let changed = topics.iter().find(|topic| topic.name.as_deref() == Some("changed")).expect("it is there");
+    assert_ne!(changed.partitions[0].error_code, 0, "it is offline");
+    let segment = harness.dir().join("changed-0/00000000000000000000.log");
+    assert!(std::fs::metadata(segment).is_ok_and(|segment| segment.len() > 0), "and it is still there");
+    drop(client);
+    harness.finish().await;
+}
+
+#[tokio::test]
 async fn a_topic_with_a_damaged_partition_can_be_deleted_and_made_anew() {
     // The second time the topic is deleted by a broker that does not get to the logs: it is killed at once.
     for is_killed in [false, true] {

@@ -40,7 +40,7 @@ pub use interface::{
     ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult, VerificationGuard,
 };
 pub(crate) use journaling::{Candidate, Captured};
-pub(crate) use open::read_topic_id;
+pub(crate) use open::{METADATA_FILE, read_topic_id};
 use retention::Trash;
 pub(crate) use swap::Replacement;
 use sync::Unsynced;

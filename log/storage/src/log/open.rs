@@ -15,7 +15,7 @@ use crate::error::{Corruption, Error};
 use crate::producers::UndecidedTransactions;
 use crate::synced_to::SyncedTo;
 
-const METADATA_FILE: &str = "partition.metadata";
+pub(crate) const METADATA_FILE: &str = "partition.metadata";
 
 impl Log {
     /// Opens the log in `directory`, creating it (and its directory) when there is none, and recovers it as

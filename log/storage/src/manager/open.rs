@@ -12,9 +12,9 @@ use thalweg_protocol::{TopicPartition, Uuid};
 use super::OfflineLog;
 use crate::config::{LogConfig, ManagerConfig};
 use crate::environment::Environment;
-use crate::error::Error;
+use crate::error::{Corruption, Error};
 use crate::journal::{Journal, JournalSettings};
-use crate::log::{Log, Standing, read_topic_id};
+use crate::log::{Log, METADATA_FILE, Standing, read_topic_id};
 use crate::partition_name::{DELETED_DIRECTORY, directory_name, parse_directory_name};
 use crate::segment::{FileKind, parse_file_name};
 use crate::synced_to::{Recorded, Standings, SyncedTo};
@@ -72,20 +72,32 @@ impl Opener<'_> {
     }
 
     pub(super) fn open(&self, partition: &TopicPartition, path: &Path) -> Result<Arc<Log>, Error> {
-        let topic_id = read_topic_id(path, self.environment)?;
-        let config = (self.config_of)(partition, topic_id);
+        let topic_id = self.topic_id(partition, path)?;
+        let config = (self.config_of)(partition, Some(topic_id));
         let known = self.standings.get(partition).map(|recorded| recorded.standing).unwrap_or_default();
         let standing = Standing { is_clean: self.is_clean && known.synced_to.is_some(), ..known };
         let checkpoint = Some(Arc::clone(self.checkpoint));
-        Log::open_with(
-            path,
-            partition.clone(),
-            topic_id.unwrap_or(Uuid::ZERO),
-            config,
-            standing,
-            self.environment,
-            checkpoint,
-        )
+        Log::open_with(path, partition.clone(), topic_id, config, standing, self.environment, checkpoint)
+    }
+
+    /// The topic that a log belongs to, by the file in its directory and by the checkpoint, which is told before a log is
+    /// made. A log of another topic than the metadata knows is deleted, so that one damaged file must not decide.
+    fn topic_id(&self, partition: &TopicPartition, directory: &Path) -> Result<Uuid, Error> {
+        let recorded = self.standings.get(partition).map(|recorded| recorded.topic_id);
+        let recorded = recorded.filter(|id| *id != Uuid::ZERO);
+        let what = match (read_topic_id(directory, self.environment)?, recorded) {
+            (Some(found), Some(recorded)) if found != recorded => {
+                "it names another topic than the checkpoint does: put the right file back, or delete the topic"
+            }
+            (Some(found), _) => return Ok(found),
+            (None, Some(recorded)) => {
+                tracing::warn!(%partition, "the file with the topic's id is gone; it is written anew from the checkpoint");
+                return Ok(recorded);
+            }
+            (None, None) => "it is gone, and nothing else names the topic: put it back, or delete the topic",
+        };
+        let corruption = Corruption::Malformed { what };
+        Err(Error::Corrupt { path: directory.join(METADATA_FILE), position: 0, corruption })
     }
 }
 
@@ -97,7 +109,11 @@ pub(super) fn offline_log(
     environment: &Environment,
 ) -> OfflineLog {
     // Where it is the file with the id which is damaged nobody knows whose log it is.
-    let topic_id = read_topic_id(directory, environment).unwrap_or_default();
+    let is_about_the_id = matches!(&error, Error::Corrupt { path, .. } if path.ends_with(METADATA_FILE));
+    let topic_id = match is_about_the_id {
+        true => None,
+        false => read_topic_id(directory, environment).unwrap_or_default(),
+    };
     OfflineLog { partition, topic_id, error: Arc::new(error) }
 }
 

@@ -136,6 +136,41 @@ fn a_full_disk_is_closed_and_opened() {
     assert_eq!(values(&manager.log(&b).expect("there")), ["x"]);
 }
 
+/// Who a log belongs to is said twice: by a file in its directory, and by the checkpoint.
+#[test]
+fn one_damaged_file_does_not_give_a_log_to_another_topic() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    for topic in ["lost", "changed", "alone"] {
+        let log = manager.create(&partition(topic, 0), TOPIC_ID, small()).expect("made");
+        append(&log, Make::values(&["x"]));
+        commit(&log);
+    }
+    manager.close().expect("closed");
+    drop(manager);
+    world.crash(Crash::Kept);
+    let metadata = |world: &World, topic: &str| world.path(&format!("{topic}-0/partition.metadata"));
+    fs::remove_file(metadata(&world, "lost")).expect("there");
+    let other = Uuid([0xee; 16]);
+    fs::write(metadata(&world, "changed"), format!("version: 0\ntopic_id: {other}\n")).expect("written");
+    let manager = world.manager(&small());
+    let lost = manager.log(&partition("lost", 0)).expect("the checkpoint knows whose it is");
+    assert_eq!((lost.topic_id(), &*values(&lost)), (TOPIC_ID, &["x".to_owned()][..]));
+    let changed = manager.offline_log(&partition("changed", 0)).expect("offline");
+    assert_eq!(changed.topic_id, None, "nobody knows");
+    assert!(changed.error.to_string().contains("names another topic"), "{}", changed.error);
+    manager.close().expect("closed");
+    drop((manager, lost));
+    world.crash(Crash::Kept);
+    // Without the checkpoint, too.
+    fs::remove_file(world.path("synced-to")).expect("there");
+    fs::remove_file(metadata(&world, "alone")).expect("there");
+    let manager = world.manager(&small());
+    let alone = manager.offline_log(&partition("alone", 0)).expect("offline");
+    assert!(alone.error.to_string().contains("nothing else names the topic"), "{}", alone.error);
+    assert!(world.path("alone-0").exists());
+}
+
 #[test]
 fn a_log_that_vanished_is_told_and_not_begun_anew() {
     let mut world = World::new();
