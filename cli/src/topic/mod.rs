@@ -90,9 +90,7 @@ pub async fn run(command: TopicCommand, target: &TargetArgs, format: Format) -> 
         TopicCommand::Describe { names, configs } => describe::topics(&target, &names, configs, format).await,
         TopicCommand::Alter(args) => alter::configs(&target, args, format).await,
         TopicCommand::AddPartitions(args) => alter::partitions(&target, args, format).await,
-        TopicCommand::Delete { names, yes, internal } => {
-            delete(&target, &names, yes, internal, format).await
-        }
+        TopicCommand::Delete { names, yes, internal } => delete(&target, &names, yes, internal, format).await,
     };
     result.and(target.close().await)
 }
