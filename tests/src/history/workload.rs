@@ -75,7 +75,7 @@ impl Workload {
             };
             workload.readers.push(match member {
                 0 => tokio::spawn(reader.all()),
-                _ => tokio::spawn(reader.as_member()),
+                _ => tokio::spawn(reader.in_a_group()),
             });
         }
         workload
@@ -312,7 +312,7 @@ impl Reader {
     }
 
     /// Reads as a member of the group: commits what it has seen, and leaves now and then.
-    async fn as_member(self) -> anyhow::Result<Vec<Reading>> {
+    async fn in_a_group(self) -> anyhow::Result<Vec<Reading>> {
         let client = Client::connect(self.config.clone()).await?;
         let mut done = Vec::new();
         while self.goes_on.load(Ordering::Relaxed) {
