@@ -1,6 +1,7 @@
 //! The client against a scripted broker, over sockets, and against whatever speaks the protocol.
 
 mod admin_faults;
+mod coordinated_faults;
 mod fake;
 mod fetch_sessions;
 mod group_faults;

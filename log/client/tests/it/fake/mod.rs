@@ -3,6 +3,7 @@
 //! It keeps logs in memory, checks sequence numbers as a broker does (KIP-98), and has two nodes that share
 //! the logs, so that leaders can move. Requests stay typed; nothing goes over a socket.
 
+mod coordinated;
 mod group;
 mod limits;
 mod partition;
@@ -43,6 +44,7 @@ use thalweg_protocol::{
 };
 use tokio::sync::oneshot;
 
+use self::coordinated::Coordinated;
 use self::limits::Limits;
 use self::partition::Partition;
 use self::transaction::Transactional;
@@ -99,6 +101,7 @@ struct State {
     assignment: Bytes,
     offsets: HashMap<i32, i64>,
     limits: Limits,
+    coordinated: Coordinated,
 }
 
 struct FakeConnection {
@@ -128,6 +131,7 @@ impl Fake {
             assignment: Bytes::new(),
             offsets: HashMap::new(),
             limits: Limits::default(),
+            coordinated: Coordinated::default(),
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -412,6 +416,7 @@ impl State {
             Request::Heartbeat(_) => {
                 HeartbeatResponse { error_code: code, ..HeartbeatResponse::default() }.into()
             }
+            Request::ConsumerGroupHeartbeat(request) => self.heartbeat(request, code).into(),
             Request::OffsetForLeaderEpoch(request) => self.epoch_ends(request, code).into(),
             Request::LeaveGroup(_) => LeaveGroupResponse::default().into(),
             Request::OffsetCommit(request) => self.commit(request, code).into(),
