@@ -6,6 +6,7 @@ use thalweg_protocol::messages::consumer_group_describe::{ConsumerGroupDescribeR
 use thalweg_protocol::messages::consumer_group_heartbeat::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, TopicPartitions,
 };
+use thalweg_protocol::messages::create_partitions::{CreatePartitionsRequest, CreatePartitionsTopic};
 use thalweg_protocol::messages::delete_groups::DeleteGroupsRequest;
 use thalweg_protocol::messages::describe_groups::DescribeGroupsRequest;
 use thalweg_protocol::messages::join_group::JoinGroupResponse;
@@ -26,6 +27,7 @@ three_ways! {
     two_members_share_what_the_broker_assigns,
     requests_are_refused_with_codes_that_members_understand,
     offsets_go_by_member_epochs,
+    topics_that_come_and_grow_are_assigned,
     groups_of_both_kinds_are_told_apart,
     a_classic_group_becomes_one_of_the_consumer_protocol_and_back,
 }
@@ -142,6 +144,32 @@ async fn requests_are_refused_with_codes_that_members_understand(harness: &Harne
         assert_eq!(answer.error_message.is_some(), expected != ErrorCode::None);
     }
     assert_eq!(code(describe(&client, "nobody").await.error_code), ErrorCode::GroupIdNotFound);
+}
+
+async fn topics_that_come_and_grow_are_assigned(harness: &Harness) {
+    let client = harness.connect().await;
+    create_topic(&client, "orders", 1).await;
+    find_coordinator(&client, "g", 0).await;
+    let request = ConsumerGroupHeartbeatRequest {
+        subscribed_topic_names: None,
+        subscribed_topic_regex: Some("orders.*".into()),
+        ..join("g", "a", &[])
+    };
+    assert_eq!(told(&client.call(request, NEWEST).await), (1, Some(vec![0])));
+    create_topic(&client, "sales", 1).await;
+    assert_eq!(told(&client.call(beat("g", "a", 1, None), NEWEST).await), (1, None), "it does not match");
+    create_topic(&client, "orders.eu", 1).await;
+    assert_eq!(told(&client.call(beat("g", "a", 1, None), NEWEST).await), (2, Some(vec![0, 0])));
+    let topic = CreatePartitionsTopic { name: "orders".into(), count: 3, assignments: None };
+    let grow = CreatePartitionsRequest { topics: vec![topic], timeout_ms: 10_000, validate_only: false };
+    assert_eq!(code(client.call(grow, 3).await.results[0].error_code), ErrorCode::None);
+    let (epoch, partitions) = told(&client.call(beat("g", "a", 2, None), NEWEST).await);
+    assert_eq!((epoch, partitions.map(|all| all.len())), (3, Some(4)));
+    let member = describe(&client, "g").await.members.remove(0);
+    assert_eq!(
+        (member.subscribed_topic_regex.as_deref(), &*member.subscribed_topic_names),
+        (Some("orders.*"), &[][..])
+    );
 }
 
 async fn offsets_go_by_member_epochs(harness: &Harness) {
