@@ -2,35 +2,16 @@
 //!
 //! `make test` kills it 20 times, `make soak` 100 times; `THALWEG_HISTORY_KILLS` says how often, `THALWEG_SEED` when.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use thalweg_tests::history::{Fate, FaultKind, Group, History, Reading, Sent, Value, Workload, check, plant};
 use thalweg_tests::node::Node;
 use thalweg_tests::process::run;
+use thalweg_tests::setting;
 
 const TOPIC: &str = "history";
 const PARTITIONS: i32 = 3;
-const PATIENCE: Duration = Duration::from_secs(30);
-
-fn setting(name: &str, default: u64) -> anyhow::Result<u64> {
-    std::env::var(name).map_or(Ok(default), |text| text.parse().with_context(|| name.to_owned()))
-}
-
-/// Kills the node and starts it again where its clients look for it.
-fn kill(mut node: Node, data: &Path) -> anyhow::Result<Node> {
-    let address = node.address().to_owned();
-    node.kill();
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        // While it is away, a client that looks for it may be given its port as its own.
-        match Node::start(data, &address) {
-            Ok(node) => return Ok(node),
-            Err(error) => ensure!(Instant::now() < deadline, error),
-        }
-    }
-}
 
 fn planted_are_found(history: &History) -> anyhow::Result<()> {
     for kind in FaultKind::ALL {
@@ -55,7 +36,7 @@ fn clients_see_one_history_whenever_the_broker_is_killed() -> anyhow::Result<()>
     let workload = runtime.block_on(async { Workload::start(&address, TOPIC, PARTITIONS, seed) });
     for _ in 0..kills {
         std::thread::sleep(Duration::from_millis(random.u64(200..1_500)));
-        node = kill(node, &data)?;
+        node.kill_and_restart()?;
     }
     std::thread::sleep(Duration::from_secs(1));
     let history = runtime.block_on(workload.finish())?;

@@ -4,7 +4,6 @@
 //! `make test` kills each of the three 25 times at random, beside the kills at the steps of the commit; `make soak`
 //! 200 times. `THALWEG_RANDOM_KILLS` says how often, `THALWEG_SEED` when.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -14,14 +13,11 @@ use thalweg_tests::feed::{Feed, Flights};
 use thalweg_tests::flights;
 use thalweg_tests::node::Node;
 use thalweg_tests::peers::kafka::Kafka;
+use thalweg_tests::setting;
 
 /// How long it may take from going live until all results are readable. A killed process leaves a transaction,
 /// which holds readers back until its timeout of 10 s.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn setting(name: &str, default: u64) -> anyhow::Result<u64> {
-    std::env::var(name).map_or(Ok(default), |text| text.parse().with_context(|| name.to_owned()))
-}
 
 /// How often to kill at random, and the dice that say when.
 fn random_kills() -> anyhow::Result<(u64, fastrand::Rng)> {
@@ -129,39 +125,13 @@ fn wrong_orders_of_the_commit_are_noticed() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server that comes back where its clients look for it.
-struct Server<'a> {
-    directory: &'a Path,
-    node: Node,
-}
-
-impl<'a> Server<'a> {
-    fn start(directory: &'a Path) -> anyhow::Result<Self> {
-        Ok(Self { directory, node: Node::start(directory, "127.0.0.1:0")? })
-    }
-
-    fn kill(&mut self) -> anyhow::Result<()> {
-        let address = self.node.address().to_owned();
-        self.node.kill();
-        let deadline = Instant::now() + PATIENCE;
-        // While it is away, a client that looks for it may be given its port as its own.
-        loop {
-            match Node::start(self.directory, &address) {
-                Ok(node) => break self.node = node,
-                Err(error) => ensure!(Instant::now() < deadline, error),
-            }
-        }
-        Ok(())
-    }
-}
-
 #[test]
 fn the_server_is_killed() -> anyhow::Result<()> {
     let (kills, mut random) = random_kills()?;
     let directory = tempfile::tempdir()?;
     let log = directory.path().join("log");
-    let mut server = Server::start(&log)?;
-    let address = server.node.address().to_owned();
+    let mut server = Node::start(&log, "127.0.0.1:0")?;
+    let address = server.address().to_owned();
     create_topic(&address, INPUT, 2)?;
     let feed = feed(&address);
     let mut typed = Application::new(Program::Typed, Emit::PerRecord, &address, directory.path())?;
@@ -171,7 +141,7 @@ fn the_server_is_killed() -> anyhow::Result<()> {
         for failpoint in failpoints(&mut random) {
             application.start(Some(&format!("{failpoint}:stall")), random.bool())?;
             application.wait_for("stalled")?;
-            server.kill()?;
+            server.kill_and_restart()?;
             application.wait_for("commit").context(failpoint)?;
             application.kill()?;
         }
@@ -189,7 +159,7 @@ fn the_server_is_killed() -> anyhow::Result<()> {
         if is_joint {
             application.kill()?;
         }
-        server.kill()?;
+        server.kill_and_restart()?;
         if is_joint {
             application.start(None, random.bool())?;
         }
@@ -201,7 +171,7 @@ fn the_server_is_killed() -> anyhow::Result<()> {
         let fault = application.finish(&flights, PATIENCE)?;
         ensure!(fault.is_none(), "{fault:?}");
     }
-    ensure!(server.node.stop()? == 0, "the server stops in order");
+    ensure!(server.stop()? == 0, "the server stops in order");
     Ok(())
 }
 

@@ -1,21 +1,24 @@
 //! A `thalweg serve` process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use crate::process::{Process, binary, forward_lines};
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long its port may be another's while it is away.
+const COMEBACK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running node and where it listens.
 #[derive(Debug)]
 pub struct Node {
     process: Process,
+    data: PathBuf,
     address: String,
 }
 
@@ -49,7 +52,7 @@ impl Node {
                     if let Some(at) = line.find("ready on ") {
                         let address = line[at + "ready on ".len()..].split_whitespace().next();
                         let address = address.context("the ready line names an address")?.to_string();
-                        return Ok(Self { process, address });
+                        return Ok(Self { process, data: data.to_owned(), address });
                     }
                     log.push(line);
                 }
@@ -71,6 +74,23 @@ impl Node {
     /// Kills it as a power cut would, except that the page cache stays.
     pub fn kill(&mut self) {
         self.process.kill();
+    }
+
+    /// Kills it and starts it again, as [`Node::start`] does, where its clients look for it.
+    ///
+    /// # Errors
+    /// When it does not come back.
+    pub fn kill_and_restart(&mut self) -> anyhow::Result<()> {
+        self.kill();
+        let deadline = Instant::now() + COMEBACK_TIMEOUT;
+        // While it is away, a client that looks for it may be given its port as its own.
+        loop {
+            match Self::start(&self.data, &self.address) {
+                Ok(node) => break *self = node,
+                Err(error) => ensure!(Instant::now() < deadline, error),
+            }
+        }
+        Ok(())
     }
 
     /// Stops it with SIGTERM and waits; returns its exit code.

@@ -1,11 +1,11 @@
 //! Producers and consumers that write down what they were told and what they have seen.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail, ensure};
 use thalweg_client::{
     Client, ClientConfig, Consumer, ConsumerConfig, ErrorKind, Isolation, OffsetReset, OffsetSpec, Polled,
     Producer, ProducerConfig, ProducerRecord, RebalanceEvent,
@@ -32,9 +32,13 @@ pub struct Workload {
     partitions: i32,
     producing: Arc<AtomicBool>,
     consuming: Arc<AtomicBool>,
+    ends: Arc<OnceLock<Ends>>,
     producers: Vec<JoinHandle<anyhow::Result<Vec<Group>>>>,
     readers: Vec<JoinHandle<anyhow::Result<Vec<Reading>>>>,
 }
+
+/// The offset after the last record, by partition.
+type Ends = BTreeMap<i32, i64>;
 
 /// The members of the group whose members come and go.
 const GROUP: &str = "watchers";
@@ -48,6 +52,7 @@ impl Workload {
             partitions,
             producing: Arc::new(AtomicBool::new(true)),
             consuming: Arc::new(AtomicBool::new(true)),
+            ends: Arc::new(OnceLock::new()),
             producers: Vec::new(),
             readers: Vec::new(),
         };
@@ -72,6 +77,7 @@ impl Workload {
                 topic,
                 partitions,
                 goes_on: Arc::clone(&workload.consuming),
+                ends: Arc::clone(&workload.ends),
             };
             workload.readers.push(match member {
                 0 => tokio::spawn(reader.all()),
@@ -85,20 +91,42 @@ impl Workload {
     ///
     /// # Errors
     /// When a client fails in a way that a broker which comes back does not excuse.
-    pub async fn finish(self) -> anyhow::Result<History> {
+    pub async fn finish(mut self) -> anyhow::Result<History> {
         self.producing.store(false, Ordering::Relaxed);
         let mut history = History::default();
-        for producer in self.producers {
+        for producer in std::mem::take(&mut self.producers) {
             history.sent.extend(producer.await??);
         }
         // What a dead producer left open holds readers back until it expires.
         history.log = read_to_the_end(&self.config, self.topic, self.partitions).await?;
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        let ends = history.log.iter().filter_map(|(&at, records)| Some((at, records.last()?.0 + 1)));
+        let ends = self.ends.get_or_init(|| ends.collect());
+        self.group_reaches(ends).await?;
         self.consuming.store(false, Ordering::Relaxed);
         for reader in self.readers {
-            history.readings.extend(reader.await??);
+            let readings = tokio::time::timeout(PATIENCE, reader).await;
+            history.readings.extend(readings.context("a consumer never reaches the end")???);
         }
         Ok(history)
+    }
+
+    /// Waits until the group has committed all: a member that could not take its leave while the broker was away
+    /// keeps its partitions until its session is over.
+    async fn group_reaches(&self, ends: &Ends) -> anyhow::Result<()> {
+        let client = Client::connect(self.config.clone()).await?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let committed = client.admin().committed_offsets(GROUP, None, false).await?;
+            let is_there = |(&partition, &end): (&i32, &i64)| {
+                let at = TopicPartition::new(self.topic, partition);
+                committed.get(&at).is_some_and(|committed| committed.offset.0 >= end)
+            };
+            if ends.iter().all(is_there) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "the group is at {committed:?} and never reaches {ends:?}");
+            tokio::time::sleep(POLL).await;
+        }
     }
 }
 
@@ -130,7 +158,7 @@ pub async fn read_to_the_end(
         })
     };
     while !is_at_end(&consumer) {
-        anyhow::ensure!(Instant::now() < deadline, "the end of the log cannot be read");
+        ensure!(Instant::now() < deadline, "the end of the log cannot be read");
         let polled = consumer.poll(POLL).await?;
         take(&polled, |partition, offset, value| log.entry(partition).or_default().push((offset, value)))?;
     }
@@ -287,6 +315,7 @@ struct Reader {
     topic: &'static str,
     partitions: i32,
     goes_on: Arc<AtomicBool>,
+    ends: Arc<OnceLock<Ends>>,
 }
 
 impl Reader {
@@ -301,7 +330,7 @@ impl Reader {
         }
         let new = |partition| Reading { partition, from: Some(0), group: None, records: Vec::new() };
         let mut readings: Vec<_> = (0..self.partitions).map(new).collect();
-        while self.goes_on.load(Ordering::Relaxed) {
+        while !self.is_at_end(&consumer) {
             let Some(polled) = excused(consumer.poll(POLL).await)? else { continue };
             take(&polled, |partition, offset, value| {
                 readings[partition as usize].records.push((offset, value))
@@ -309,6 +338,14 @@ impl Reader {
         }
         consumer.close().await?;
         Ok(readings)
+    }
+
+    /// Whether the ends are known and the consumer has come past all of them, with or without their records.
+    fn is_at_end(&self, consumer: &Consumer) -> bool {
+        let is_past = |(&partition, &end): (&i32, &i64)| {
+            consumer.position(&TopicPartition::new(self.topic, partition)).is_some_and(|at| at.0 >= end)
+        };
+        self.ends.get().is_some_and(|ends| ends.iter().all(is_past))
     }
 
     /// Reads as a member of the group: commits what it has seen, and leaves now and then.
