@@ -17,6 +17,7 @@ mod metrics;
 mod operations;
 mod partition;
 mod partitions;
+mod pattern;
 mod quota;
 mod server;
 mod topic_config;

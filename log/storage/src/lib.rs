@@ -33,7 +33,8 @@ pub use error::{Corruption, Error, Operation, TransactionProblem};
 pub use filesystem::{DirectoryEntry, DiskFilesystem, Filesystem, OpenMode, StoredFile};
 pub use flush::{SyncListener, SyncRounds};
 pub use log::{
-    AbortedTransaction, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, Log, MarkerAppend, ReadBound,
-    ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult, VerificationGuard,
+    AbortedTransaction, ActiveProducer, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, Log,
+    MarkerAppend, ReadBound, ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult,
+    VerificationGuard,
 };
 pub use manager::{LogManager, OfflineLog};

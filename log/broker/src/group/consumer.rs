@@ -37,7 +37,7 @@ pub(crate) use describe::{ConsumerDescription, DescribedConsumer};
 pub(crate) use heartbeat::{Heartbeat, HeartbeatAnswer};
 pub(crate) use image::{Change, GroupFacts, Image};
 pub(crate) use member::{ClassicMember, CurrentAssignment, MemberMetadata, MemberState};
-pub(crate) use regex::{Regex, ResolvedRegex};
+pub(crate) use regex::ResolvedRegex;
 
 use super::topic_image::TopicImage;
 use crate::coordinator::Now;

@@ -9,11 +9,11 @@ use super::{
     RequestContext, add_offsets_to_txn, add_partitions_to_txn, alter_client_quotas, api_versions,
     consumer_group_describe, consumer_group_heartbeat, create_partitions, create_topics, delete_groups,
     delete_records, delete_topics, describe_client_quotas, describe_cluster, describe_configs,
-    describe_groups, describe_log_dirs, describe_quorum, describe_topic_partitions, elect_leaders, end_txn,
-    fetch, find_coordinator, get_telemetry_subscriptions, heartbeat, init_producer_id, join_group,
-    leave_group, list_config_resources, list_groups, list_offsets, metadata, offset_commit, offset_delete,
-    offset_fetch, offset_for_leader_epoch, produce, push_telemetry, sync_group, txn_offset_commit,
-    update_features,
+    describe_groups, describe_log_dirs, describe_producers, describe_quorum, describe_topic_partitions,
+    describe_transactions, elect_leaders, end_txn, fetch, find_coordinator, get_telemetry_subscriptions,
+    heartbeat, init_producer_id, join_group, leave_group, list_config_resources, list_groups, list_offsets,
+    list_transactions, metadata, offset_commit, offset_delete, offset_fetch, offset_for_leader_epoch,
+    produce, push_telemetry, sync_group, txn_offset_commit, update_features, write_txn_markers,
 };
 use crate::server::Answer;
 
@@ -82,6 +82,7 @@ fn deny_administrative(context: &RequestContext, request: Request) -> Answer {
         Request::UpdateFeatures(request) => {
             Answer::now(update_features::refuse(context, &request, &CLUSTER.into()))
         }
+        Request::DescribeProducers(request) => Answer::now(describe_producers::refuse(request, TOPIC)),
         Request::GetTelemetrySubscriptions(_) => Answer::now(get_telemetry_subscriptions::refuse(CLUSTER)),
         Request::PushTelemetry(_) => Answer::now(push_telemetry::refuse(CLUSTER)),
         other => deny_coordinated(context, other),
@@ -124,6 +125,15 @@ fn deny_coordinated(context: &RequestContext, request: Request) -> Answer {
             Answer::now(txn_offset_commit::refuse(request, TRANSACTIONAL_ID))
         }
         Request::EndTxn(_) => Answer::now(end_txn::refuse(TRANSACTIONAL_ID)),
+        Request::WriteTxnMarkers(request) => {
+            Answer::now(write_txn_markers::refuse(request, ErrorCode::ClusterAuthorizationFailed))
+        }
+        Request::DescribeTransactions(request) => {
+            Answer::now(describe_transactions::refuse(request, TRANSACTIONAL_ID))
+        }
+        Request::ListTransactions(_) => {
+            Answer::now(list_transactions::refuse(ErrorCode::ClusterAuthorizationFailed))
+        }
         other => Answer::Close { reason: format!("{} was denied", other.api_key()) },
     }
 }

@@ -20,8 +20,10 @@ mod describe_cluster;
 mod describe_configs;
 mod describe_groups;
 mod describe_log_dirs;
+mod describe_producers;
 mod describe_quorum;
 mod describe_topic_partitions;
+mod describe_transactions;
 mod elect_leaders;
 mod end_txn;
 mod fetch;
@@ -34,6 +36,7 @@ mod leave_group;
 mod list_config_resources;
 mod list_groups;
 mod list_offsets;
+mod list_transactions;
 mod metadata;
 mod node_configs;
 mod offset_commit;
@@ -46,6 +49,7 @@ mod sync_group;
 mod transactional_produce;
 mod txn_offset_commit;
 mod update_features;
+mod write_txn_markers;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -90,6 +94,7 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::AddPartitionsToTxn,
     ApiKey::AddOffsetsToTxn,
     ApiKey::EndTxn,
+    ApiKey::WriteTxnMarkers,
     ApiKey::TxnOffsetCommit,
     ApiKey::DescribeConfigs,
     ApiKey::AlterConfigs,
@@ -100,6 +105,9 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::ConsumerGroupHeartbeat,
     ApiKey::ConsumerGroupDescribe,
     ApiKey::DescribeCluster,
+    ApiKey::DescribeProducers,
+    ApiKey::DescribeTransactions,
+    ApiKey::ListTransactions,
     ApiKey::DescribeLogDirs,
     ApiKey::ElectLeaders,
     ApiKey::DescribeQuorum,
@@ -232,6 +240,7 @@ fn begin_administrative(context: &RequestContext, request: Request) -> Answer {
         Request::DescribeQuorum(request) => Answer::now(describe_quorum::handle(context, &request)),
         Request::ElectLeaders(request) => blocks(elect_leaders::handle(context.clone(), request)),
         Request::UpdateFeatures(request) => blocks(update_features::handle(context.clone(), request)),
+        Request::DescribeProducers(request) => Answer::now(describe_producers::handle(context, request)),
         Request::GetTelemetrySubscriptions(request) => {
             Answer::now(get_telemetry_subscriptions::handle(&request))
         }
@@ -267,6 +276,9 @@ fn begin_coordinated(context: RequestContext, request: Request) -> Answer {
             Answer::Blocks(Box::pin(txn_offset_commit::begin(context, request)))
         }
         Request::EndTxn(request) => Answer::Blocks(Box::pin(end_txn::begin(context, request))),
+        Request::WriteTxnMarkers(request) => blocks(write_txn_markers::handle(context, request)),
+        Request::DescribeTransactions(request) => blocks(describe_transactions::handle(context, request)),
+        Request::ListTransactions(request) => blocks(list_transactions::handle(context, request)),
         other => Answer::Close { reason: format!("{} is not served here", other.api_key()) },
     }
 }

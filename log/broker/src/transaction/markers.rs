@@ -105,7 +105,16 @@ impl TransactionCoordinator {
         }
     }
 
-    async fn append_marker(&self, partition: &TopicPartition, marker: MarkerAppend) -> Result<(), ErrorCode> {
+    /// Ends a producer's transaction in `partition`, and waits until that is committed.
+    ///
+    /// # Errors
+    /// UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED; those of storage
+    /// and of the group coordinator.
+    pub(crate) async fn append_marker(
+        &self,
+        partition: &TopicPartition,
+        marker: MarkerAppend,
+    ) -> Result<(), ErrorCode> {
         if partition.topic == CONSUMER_OFFSETS {
             return self.groups.write_marker(partition.partition, marker).await;
         }

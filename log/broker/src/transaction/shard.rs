@@ -10,6 +10,7 @@ use thalweg_protocol::{EncodeError, ErrorCode, Offset, ProducerId};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
+use super::filter::TransactionFilter;
 use super::records;
 use super::state::{Decision, Transaction, TransactionState};
 use crate::coordinator::{Clocks, Deadlines, Journal, JournalError, Now, Replayed, Shard};
@@ -217,6 +218,15 @@ impl TransactionShard {
     /// Looks at the transaction of `id` as it stands.
     pub(crate) fn look<R>(&self, id: &str, look: impl FnOnce(Option<&Transaction>) -> R) -> R {
         look(self.state.lock().transactions.get(id).map(|entry| &entry.transaction))
+    }
+
+    /// The transactional ids that `filter` admits, in no order.
+    pub(crate) fn list(&self, filter: &TransactionFilter) -> Vec<(ByteString, ProducerId, TransactionState)> {
+        let now = self.settings.clocks.now();
+        let state = self.state.lock();
+        let entries = state.transactions.iter().map(|(id, entry)| (id, &entry.transaction));
+        let admitted = entries.filter(|(id, transaction)| filter.admits(id, transaction, now));
+        admitted.map(|(id, listed)| (id.clone(), listed.producer.id, listed.state)).collect()
     }
 
     /// The record with which the last transaction of `id` began.

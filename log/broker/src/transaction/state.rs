@@ -49,6 +49,23 @@ impl TransactionState {
         })
     }
 
+    /// The name that admins know the state by.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::Ongoing => "Ongoing",
+            Self::PrepareCommit => "PrepareCommit",
+            Self::PrepareAbort => "PrepareAbort",
+            Self::CompleteCommit => "CompleteCommit",
+            Self::CompleteAbort => "CompleteAbort",
+        }
+    }
+
+    /// The state of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        (0..=5).filter_map(Self::from_id).find(|state| state.name() == name)
+    }
+
     /// Whether the end is decided and the markers are on their way.
     pub(crate) fn is_prepared(self) -> bool {
         matches!(self, Self::PrepareCommit | Self::PrepareAbort)

@@ -28,6 +28,7 @@ mod producing;
 mod quotas;
 mod restarting;
 mod topics;
+mod transaction_admin;
 mod transaction_rules;
 mod transactions;
 mod versions;

@@ -33,10 +33,10 @@ three_ways! {
 
 /// A transactional id, and who uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Txn {
-    id: &'static str,
-    producer: i64,
-    epoch: i16,
+pub struct Txn {
+    pub id: &'static str,
+    pub producer: i64,
+    pub epoch: i16,
 }
 
 fn init_request(id: Option<&str>, given: (i64, i16)) -> InitProducerIdRequest {
@@ -49,7 +49,7 @@ fn init_request(id: Option<&str>, given: (i64, i16)) -> InitProducerIdRequest {
     }
 }
 
-async fn init(client: &Client, id: &'static str) -> Txn {
+pub async fn init(client: &Client, id: &'static str) -> Txn {
     let answer = client.call(init_request(Some(id), (-1, -1)), 5).await;
     assert_eq!(code(answer.error_code), ErrorCode::None);
     Txn { id, producer: answer.producer_id, epoch: answer.producer_epoch }
@@ -68,7 +68,7 @@ impl Txn {
         builder.finish(&mut Default::default(), Some(&producer)).into_bytes()
     }
 
-    async fn produce(&self, client: &Client, sequence: i32, value: &str, version: i16) -> ErrorCode {
+    pub async fn produce(&self, client: &Client, sequence: i32, value: &str, version: i16) -> ErrorCode {
         let mut request = produce_request("t", -1, vec![(0, self.batch(sequence, value))]);
         request.transactional_id = Some(self.id.into());
         loop {
@@ -80,7 +80,12 @@ impl Txn {
         }
     }
 
-    async fn add_partitions(&self, client: &Client, topics: &[(&str, i32)], version: i16) -> Vec<ErrorCode> {
+    pub async fn add_partitions(
+        &self,
+        client: &Client,
+        topics: &[(&str, i32)],
+        version: i16,
+    ) -> Vec<ErrorCode> {
         let topics = topics.iter().map(|&(name, partition)| AddPartitionsToTxnTopic {
             name: name.into(),
             partitions: vec![partition],
@@ -109,7 +114,7 @@ impl Txn {
         partitions.map(|partition| code(partition.partition_error_code)).collect()
     }
 
-    async fn end(&mut self, client: &Client, committed: bool, version: i16) -> ErrorCode {
+    pub async fn end(&mut self, client: &Client, committed: bool, version: i16) -> ErrorCode {
         let request = EndTxnRequest {
             transactional_id: self.id.into(),
             producer_id: self.producer,
@@ -123,7 +128,7 @@ impl Txn {
         code(answer.error_code)
     }
 
-    async fn commit_offset(&self, client: &Client, offset: i64, version: i16) -> ErrorCode {
+    pub async fn commit_offset(&self, client: &Client, offset: i64, version: i16) -> ErrorCode {
         let partition = TxnOffsetCommitRequestPartition {
             partition_index: 0,
             committed_offset: offset,
@@ -159,7 +164,7 @@ fn now_ms() -> i64 {
     since_1970.as_millis() as i64
 }
 
-async fn prepare(harness: &Harness) -> Client {
+pub async fn prepare(harness: &Harness) -> Client {
     let client = harness.connect().await;
     create_topic(&client, "t", 1).await;
     find_coordinator(&client, "tx", 1).await;
@@ -168,7 +173,7 @@ async fn prepare(harness: &Harness) -> Client {
 }
 
 /// What a consumer sees of `t` under read_committed, once its markers are there.
-async fn committed(client: &Client) -> Vec<String> {
+pub async fn committed(client: &Client) -> Vec<String> {
     let mut request = fetch_request("t", &[(0, 0)]);
     request.isolation_level = 1;
     let data = client.call(request, 12).await.responses.remove(0).partitions.remove(0);
@@ -199,7 +204,7 @@ async fn committed(client: &Client) -> Vec<String> {
 }
 
 /// Waits until no transaction holds back the last stable offset.
-async fn settled(client: &Client) {
+pub async fn settled(client: &Client) {
     loop {
         let mut request = fetch_request("t", &[(0, 0)]);
         request.isolation_level = 1;

@@ -12,6 +12,7 @@ mod features;
 mod group_members;
 mod group_offsets;
 mod groups;
+mod hanging;
 mod listing;
 mod log_dirs;
 mod named;

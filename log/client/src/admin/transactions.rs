@@ -52,6 +52,13 @@ named! {
     }
 }
 
+impl TransactionState {
+    /// Whether a transaction has begun and not come to its end.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self, Self::Empty | Self::CompleteCommit | Self::CompleteAbort | Self::Dead)
+    }
+}
+
 /// Which transactions are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransactionFilter {
@@ -59,7 +66,8 @@ pub struct TransactionFilter {
     pub states: Vec<TransactionState>,
     /// Only those of one of these producers; empty: of any.
     pub producer_ids: Vec<ProducerId>,
-    /// Only those that have run for longer than this, in ms. Needs brokers of Kafka 3.8 or later.
+    /// Only those that have run for longer than this, in ms. Needs brokers of Kafka 3.8 or later; Kafka's own also list
+    /// those that have ended, by when they began.
     pub longer_than_ms: Option<u64>,
     /// Only those whose transactional id matches this regular expression (of RE2) as a whole. Needs brokers of Kafka
     /// 4.1 or later.
@@ -216,7 +224,7 @@ impl Admin {
     }
 
     /// Aborts a transaction that hangs: one that is open in a partition although its coordinator knows nothing of it any
-    /// more, so that readers of committed records wait for it for ever. [`Admin::describe_producers`] finds it: its
+    /// more, so that readers of committed records wait for it for ever. [`Admin::hanging_transactions`] finds it: its
     /// [`ProducerState`] says what to pass here.
     ///
     /// Never abort so what a coordinator still knows ([`Admin::describe_transactions`]): it may yet commit the rest of it.
@@ -237,6 +245,18 @@ impl Admin {
             .await;
         let missing = Err(Error::BadAnswer { api, reason: "the partition is missing from it" });
         aborted.remove(partition).unwrap_or(missing)
+    }
+
+    /// Aborts the open transaction of a transactional id that its coordinator knows, and fences its producer. A producer that
+    /// is made afterwards takes over as usual.
+    ///
+    /// # Errors
+    /// What the coordinator refused.
+    pub async fn terminate_transaction(&self, transactional_id: &str) -> Result<()> {
+        let mut fenced = self.fence_producers(&[transactional_id]).await;
+        let reason = "the transactional id is missing from it";
+        let missing = Err(Error::BadAnswer { api: ApiKey::InitProducerId, reason });
+        fenced.remove(transactional_id).unwrap_or(missing).map(|_| ())
     }
 
     /// Fences whatever producers have these transactional ids: their open transactions are aborted, and they can write no
@@ -261,12 +281,15 @@ fn described(state: describe_transactions::TransactionState) -> Result<Transacti
         partitions.extend(of_topic.map(|partition| TopicPartition::new(topic.topic.clone(), partition)));
     }
     partitions.sort();
+    let transaction_state = TransactionState::from(state.transaction_state);
+    // Brokers keep the time when the last one began until the next one does.
+    let is_open = transaction_state.is_open() && state.transaction_start_time_ms >= 0;
     let description = TransactionDescription {
-        state: state.transaction_state.into(),
+        state: transaction_state,
         producer_id: ProducerId(state.producer_id),
         producer_epoch: ProducerEpoch(state.producer_epoch),
         timeout_ms: state.transaction_timeout_ms,
-        started_ms: (state.transaction_start_time_ms >= 0).then_some(state.transaction_start_time_ms),
+        started_ms: is_open.then_some(state.transaction_start_time_ms),
         partitions,
     };
     let subject = || CoordinatorOf::Transaction.subject(&state.transactional_id);

@@ -84,6 +84,23 @@ pub struct MarkerAppend {
     pub leader_epoch: LeaderEpoch,
 }
 
+/// What a log knows of a producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActiveProducer {
+    /// Its id.
+    pub producer_id: ProducerId,
+    /// Its newest epoch.
+    pub producer_epoch: ProducerEpoch,
+    /// The sequence number of its last record in this epoch; `None` if it has written none.
+    pub last_sequence: Option<i32>,
+    /// When its last batch or marker was appended, in ms since 1970.
+    pub last_active_ms: i64,
+    /// The epoch of the coordinator that wrote its last marker; `None` before there was one.
+    pub coordinator_epoch: Option<i32>,
+    /// Where its open transaction begins; `None` when it has none open here.
+    pub transaction_start: Option<Offset>,
+}
+
 /// Up to where a read may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadBound {

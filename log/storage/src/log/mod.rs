@@ -36,8 +36,8 @@ pub(crate) use append::MOST_DECOMPRESSED;
 pub(crate) use clean::{Cleanable, Source};
 pub(crate) use cleaned_to::CleanedTo;
 pub use interface::{
-    AbortedTransaction, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, MarkerAppend, ReadBound,
-    ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult, VerificationGuard,
+    AbortedTransaction, ActiveProducer, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, MarkerAppend,
+    ReadBound, ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult, VerificationGuard,
 };
 pub(crate) use journaling::{Candidate, Captured};
 pub(crate) use open::{METADATA_FILE, read_topic_id};
@@ -185,6 +185,13 @@ impl Log {
     /// The producers that have an open transaction here, with their epochs.
     pub fn open_transactions(&self) -> Vec<(ProducerId, ProducerEpoch)> {
         self.writer.lock().producers.open_producers()
+    }
+
+    /// The producers that the log knows, in the order of their ids (KIP-664).
+    pub fn active_producers(&self) -> Vec<ActiveProducer> {
+        let mut active = self.writer.lock().producers.active();
+        active.sort_unstable_by_key(|producer| producer.producer_id);
+        active
     }
 
     /// Begins to verify with the coordinator that a transaction is going on (KIP-890). The guard goes into the

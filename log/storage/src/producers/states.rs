@@ -9,7 +9,7 @@ use thalweg_protocol::record::BatchHeader;
 use thalweg_protocol::{Offset, ProducerEpoch, ProducerId};
 
 use crate::error::{Error, TransactionProblem};
-use crate::log::{AppendOrigin, MarkerAppend, VerificationGuard};
+use crate::log::{ActiveProducer, AppendOrigin, MarkerAppend, VerificationGuard};
 
 /// How many batches of each producer are remembered, so that a retry of any request in flight is recognized.
 /// Producers keep at most this many in flight.
@@ -194,6 +194,19 @@ impl ProducerStates {
     /// The first offsets of the transactions that are open.
     pub(crate) fn open_transactions(&self) -> impl Iterator<Item = Offset> + '_ {
         self.open.keys().copied()
+    }
+
+    /// All producers, in no order.
+    pub(crate) fn active(&self) -> Vec<ActiveProducer> {
+        let active = self.producers.iter().map(|(&producer_id, producer)| ActiveProducer {
+            producer_id,
+            producer_epoch: producer.epoch,
+            last_sequence: producer.last_batch().map(|batch| batch.last_sequence),
+            last_active_ms: producer.last_active_ms,
+            coordinator_epoch: (producer.coordinator_epoch >= 0).then_some(producer.coordinator_epoch),
+            transaction_start: producer.transaction_start,
+        });
+        active.collect()
     }
 
     /// The producers whose transactions are open.

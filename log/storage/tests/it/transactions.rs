@@ -3,8 +3,8 @@
 use thalweg_protocol::{Offset, ProducerEpoch, ProducerId};
 use thalweg_storage::testing::Crash;
 use thalweg_storage::{
-    AbortedTransaction, AppendOrigin, Error, Log, MarkerAppend, ReadBound, TransactionProblem,
-    TransactionResult,
+    AbortedTransaction, ActiveProducer, AppendOrigin, Clock, Error, Log, MarkerAppend, ReadBound,
+    TransactionProblem, TransactionResult,
 };
 
 use crate::harness::{EPOCH, Make, World, append, commit, marker, records, small, synced_to, try_append};
@@ -50,6 +50,36 @@ fn the_last_stable_offset_waits_for_markers_to_be_committed() {
     end(&log, 7, TransactionResult::Abort);
     commit(&log);
     assert_eq!(Offset(stable(&log)), log.log_end_offset());
+}
+
+#[test]
+fn producers_are_told_with_what_they_have_open() {
+    let world = World::new();
+    let log = world.create(&small());
+    assert_eq!(log.active_producers(), []);
+    let active = |id, epoch, last_sequence, coordinator_epoch, start: Option<i64>| ActiveProducer {
+        producer_id: ProducerId(id),
+        producer_epoch: ProducerEpoch(epoch),
+        last_sequence,
+        last_active_ms: world.clock.now_ms(),
+        coordinator_epoch,
+        transaction_start: start.map(Offset),
+    };
+    append(&log, Make::values(&["nobody's"]));
+    transactional(&log, 7, 0);
+    append(&log, Make::values(&["a", "b", "c"]).by(3, 4, 0));
+    transactional(&log, 7, 2);
+    let expected = vec![active(3, 4, Some(2), None, None), active(7, 0, Some(3), None, Some(1))];
+    assert_eq!(log.active_producers(), expected);
+    end(&log, 7, TransactionResult::Abort);
+    // Its marker raises the epoch, in which nothing is written yet.
+    log.append_marker(marker(9, 2, TransactionResult::Commit)).expect("appended");
+    let expected = vec![
+        active(3, 4, Some(2), None, None),
+        active(7, 0, Some(3), Some(0), None),
+        active(9, 2, None, Some(0), None),
+    ];
+    assert_eq!(log.active_producers(), expected);
 }
 
 #[test]

@@ -9,11 +9,12 @@ use thalweg_protocol::ErrorCode;
 
 use super::{
     Assignment, Assignor, Change, Changes, ConsumerGroup, CurrentAssignment, GroupEpoch, MemberMetadata,
-    MemberState, Owned, Regex,
+    MemberState, Owned,
 };
 use crate::coordinator::Now;
 use crate::error::Refusal;
 use crate::group::topic_image::TopicImage;
+use crate::pattern::Pattern;
 
 /// A ConsumerGroupHeartbeat. Fields that are `None` say that nothing has changed.
 #[derive(Clone, Debug)]
@@ -86,7 +87,7 @@ impl Heartbeat {
             return Err(Refusal::new(ErrorCode::UnsupportedAssignor, message));
         }
         match self.regex.as_deref() {
-            Some(pattern) if !pattern.is_empty() => Regex::compile(pattern).map(|_| ()),
+            Some(pattern) if !pattern.is_empty() => Pattern::compile(pattern).map(|_| ()),
             _ => Ok(()),
         }
     }

@@ -93,6 +93,31 @@ pub async fn a_transaction_is_aborted_by_its_markers(ground: &Ground) {
     assert_ne!(refused.kind(), ErrorKind::Retry, "{refused}");
 }
 
+pub async fn what_its_coordinator_knows_does_not_hang(ground: &Ground) {
+    let admin = ground.client.admin();
+    let topic = ground.topic(2).await;
+    let id = ground.name("id");
+    let producer = ground.transactional(&id).await;
+    producer.begin_transaction().expect("none is open");
+    ground.write(&producer, &topic, 0, &["open"]).await;
+    let wanted = [at(&topic, 0), at(&topic, 1), at(&topic, 2)];
+    let found = admin.hanging_transactions(&wanted, i64::MAX).await;
+    let Some(found) = ground.offered(found) else { return };
+    let hanging = |partition| found[&at(&topic, partition)].as_ref().map(Vec::len);
+    assert_eq!((hanging(0).ok(), hanging(1).ok()), (Some(0), Some(0)), "{found:?}");
+    assert_eq!(hanging(2).expect_err("there are two partitions").kind(), ErrorKind::GiveUp);
+
+    admin.terminate_transaction(&id).await.expect("it is aborted");
+    let refused = producer.commit_transaction().await.expect_err("it is fenced");
+    assert_eq!(refused.kind(), ErrorKind::Fenced, "{refused}");
+    let described = super::eventually(async || {
+        let described = admin.describe_transactions(&[&id]).await.remove(&*id).expect("it has an answer");
+        let described = described.expect("it is known");
+        (!described.partitions.iter().any(|partition| partition.topic == topic)).then_some(described)
+    });
+    assert_eq!(described.await.started_ms, None);
+}
+
 pub async fn producers_are_fenced(ground: &Ground) {
     let admin = ground.client.admin();
     let topic = ground.topic(1).await;

@@ -230,7 +230,8 @@ macro_rules! suite {
                 admin_groups: groups_are_listed_and_described, groups_are_deleted_when_they_are_empty,
                     members_are_put_out, a_group_forgets_offsets;
                 admin_transactions: transactions_are_listed_and_described, a_partition_tells_its_producers,
-                    a_transaction_is_aborted_by_its_markers, producers_are_fenced;
+                    a_transaction_is_aborted_by_its_markers, what_its_coordinator_knows_does_not_hang,
+                    producers_are_fenced;
                 admin_cluster: leaders_are_elected, logs_are_found_in_their_directories,
                     features_are_described_and_validated, the_quorum_is_described, replicas_are_reassigned;
                 writing: records_come_back_as_they_were_sent, keys_go_where_java_puts_them,
