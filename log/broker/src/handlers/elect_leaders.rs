@@ -10,7 +10,7 @@ use thalweg_protocol::messages::elect_leaders::{
 };
 
 use super::{RequestContext, own};
-use crate::core::propose;
+use crate::core::propose_for;
 use crate::error::Refusal;
 
 /// The kinds of elections, by the numbers of the protocol.
@@ -28,7 +28,8 @@ pub(crate) async fn handle(context: RequestContext, request: ElectLeadersRequest
     };
     let partitions = wanted(&context, &request);
     let proposal = ElectLeaders { kind, partitions: partitions.clone() };
-    let results = match propose(&context.core.controller, proposal).await {
+    let elected = propose_for(&context.core.controller, proposal, request.timeout_ms).await;
+    let results = match elected {
         Ok(results) => results,
         Err(error) => return refuse(&context, &request, Refusal::from(error).code),
     };

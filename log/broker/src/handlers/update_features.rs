@@ -8,7 +8,7 @@ use thalweg_protocol::messages::update_features::{
 };
 
 use super::RequestContext;
-use crate::core::propose;
+use crate::core::propose_for;
 use crate::error::Refusal;
 
 pub(crate) async fn handle(
@@ -23,7 +23,8 @@ pub(crate) async fn handle(
         return refuse(&context, &request, &refusal);
     };
     let proposal = UpdateFeatures { updates, validate_only: version >= 1 && request.validate_only };
-    let outcomes = match propose(&context.core.controller, proposal).await {
+    let updated = propose_for(&context.core.controller, proposal, request.timeout_ms).await;
+    let outcomes = match updated {
         Ok(results) => results.into_iter().map(|result| result.err().map(Refusal::from)).collect(),
         Err(error) => return refuse(&context, &request, &error.into()),
     };

@@ -21,23 +21,23 @@ use crate::harness::{Client, Harness, Way};
 const CLUSTER: Uuid = Uuid(*b"a-cluster-for-us");
 
 /// Far longer than anything here takes.
-const LONG: Duration = Duration::from_secs(20);
+pub const LONG: Duration = Duration::from_secs(20);
 
-const NOT_LEADER: Act = Act::NotLeader(Some(NodeId(7)));
+pub const NOT_LEADER: Act = Act::NotLeader(Some(NodeId(7)));
 
 async fn start_in(dir: &TempDir, driver: &ScriptedDriver) -> Result<Broker, Error> {
     let config = Harness::config(Way::InProcess, dir.path());
     Broker::start_with_controller(config, Arc::new(AllowAll), driver.controller()).await
 }
 
-async fn start() -> (Harness, ScriptedDriver) {
+pub async fn start() -> (Harness, ScriptedDriver) {
     let (dir, driver) = (TempDir::new().expect("a temporary directory"), ScriptedDriver::new(CLUSTER));
     let broker = start_in(&dir, &driver).await.expect("it starts");
     (Harness::of(Way::InProcess, broker, dir), driver)
 }
 
 /// Waits for `count` proposals that are late.
-async fn late(driver: &ScriptedDriver, count: usize) {
+pub async fn late(driver: &ScriptedDriver, count: usize) {
     let start = Instant::now();
     while driver.waiting() < count {
         assert!(start.elapsed() < LONG, "{} proposals came", driver.waiting());

@@ -6,6 +6,7 @@ mod raw_tcp;
 
 mod administration;
 mod changes;
+mod cluster_changes;
 mod committing;
 mod compacting;
 mod configs;
