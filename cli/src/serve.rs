@@ -36,6 +36,9 @@ pub struct ServeArgs {
     /// Do not create a topic because a client asks for it
     #[arg(long)]
     no_auto_create: bool,
+    /// A setting under the name that Kafka's brokers have for it, such as group.initial.rebalance.delay.ms=3000
+    #[arg(short = 'c', long = "config", value_name = "NAME=VALUE")]
+    configs: Vec<String>,
 }
 
 /// Serves until SIGTERM or SIGINT, then syncs everything.
@@ -47,7 +50,7 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
         ));
     }
     let data = args.data.or_else(|| target.data.clone()).unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
-    let config = BrokerConfig {
+    let mut config = BrokerConfig {
         data_dir: data.clone(),
         node_id: args.node_id,
         listen: args.listen,
@@ -57,6 +60,12 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
         auto_create_topics: !args.no_auto_create,
         ..BrokerConfig::default()
     };
+    for setting in &args.configs {
+        let Some((name, value)) = setting.split_once('=') else {
+            return Err(failure(Exit::Usage, format!("--config {setting}: it must be NAME=VALUE")));
+        };
+        config.set(name, value).map_err(|error| explain(error, &data))?;
+    }
     // Before the broker, so that no signal is missed while it recovers.
     let mut signals = Signals::new()?;
     let started = std::time::Instant::now();
@@ -100,9 +109,11 @@ pub fn explain(error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
                 ),
             )
         }
-        Error::Listen { .. } | Error::ListenAddress { .. } | Error::Config { .. } | Error::NodeId { .. } => {
-            failure(Exit::Usage, error.to_string())
-        }
+        Error::Listen { .. }
+        | Error::ListenAddress { .. }
+        | Error::Config { .. }
+        | Error::Setting { .. }
+        | Error::NodeId { .. } => failure(Exit::Usage, error.to_string()),
         Error::Storage(Storage::DirectoryHeld { .. }) => failure(
             Exit::Taken,
             format!(

@@ -185,6 +185,18 @@ pub enum GroupMigrationPolicy {
 }
 
 impl GroupMigrationPolicy {
+    pub(crate) const ALL: [Self; 4] = [Self::Disabled, Self::Upgrade, Self::Downgrade, Self::Bidirectional];
+
+    /// As it is written.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Upgrade => "upgrade",
+            Self::Downgrade => "downgrade",
+            Self::Bidirectional => "bidirectional",
+        }
+    }
+
     /// Whether classic groups may become groups of the consumer protocol.
     pub(crate) fn allows_upgrade(self) -> bool {
         matches!(self, Self::Upgrade | Self::Bidirectional)

@@ -34,6 +34,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A setting under the name that Kafka has for it that cannot be set so.
+    #[error("the setting {name} is invalid: {reason}")]
+    Setting {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The broker was started outside of a tokio runtime.
     #[error("a broker needs a tokio runtime to run on")]
     NoRuntime,

@@ -14,6 +14,7 @@ mod fetch_session;
 mod group;
 mod handlers;
 mod metrics;
+mod node_setting;
 mod operations;
 mod partition;
 mod partitions;
