@@ -157,7 +157,6 @@ impl Broker {
         let (groups, transactions) =
             start_coordinators(&config, &controller, &partitions, &runtime, &stopped, &alive).await;
         let core = Arc::new(Core {
-            topic_defaults,
             node,
             controller,
             partitions,

@@ -16,15 +16,12 @@ use crate::metrics::Metrics;
 use crate::partitions::Partitions;
 use crate::quota::ClientQuotas;
 use crate::server::{Gate, MemoryBudget};
-use crate::topic_config::TopicDefaults;
 use crate::transaction::TransactionCoordinator;
 
 /// The parts of a running broker that requests work with.
 pub(crate) struct Core {
     /// The settings.
     pub(crate) config: BrokerConfig,
-    /// What this node gives to configs that topics do not set.
-    pub(crate) topic_defaults: TopicDefaults,
     /// This node's id.
     pub(crate) node: NodeId,
     /// The cluster's metadata.

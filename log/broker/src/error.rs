@@ -173,8 +173,9 @@ pub(crate) fn rejection_code(rejection: &Rejection) -> ErrorCode {
         Rejection::UnknownNode { .. } => ErrorCode::BrokerIdNotRegistered,
         Rejection::NodeHoldsReplicas { .. }
         | Rejection::InvalidQuotaEntity { .. }
-        | Rejection::InvalidQuota { .. } => ErrorCode::InvalidRequest,
-        Rejection::TooManyQuotaEntities => ErrorCode::PolicyViolation,
+        | Rejection::InvalidQuota { .. }
+        | Rejection::InvalidConfigResource { .. } => ErrorCode::InvalidRequest,
+        Rejection::TooManyQuotaEntities | Rejection::TooManyConfigResources => ErrorCode::PolicyViolation,
         Rejection::InvalidFeatureUpdate { .. } => ErrorCode::InvalidUpdateVersion,
         Rejection::StaleNodeEpoch { .. } => ErrorCode::StaleBrokerEpoch,
         Rejection::LeaderEpochDiffers { epoch, current } if epoch > current => ErrorCode::NotController,

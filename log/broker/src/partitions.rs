@@ -18,7 +18,8 @@ use crate::topic_config::{TopicDefaults, log_config};
 #[derive(Debug)]
 pub(crate) struct Partitions {
     node: NodeId,
-    defaults: TopicDefaults,
+    /// Guards what topics do not set themselves; held for a look.
+    defaults: RwLock<TopicDefaults>,
     logs: Arc<LogManager>,
     /// Guards the index; held for a look-up or the change of one entry.
     index: RwLock<Index>,
@@ -85,7 +86,7 @@ impl Partitions {
     ) -> Self {
         let partitions = Self {
             node,
-            defaults,
+            defaults: RwLock::new(defaults.at(state, node)),
             logs,
             index: RwLock::default(),
             unfinished: Mutex::default(),
@@ -118,6 +119,11 @@ impl Partitions {
     /// This node.
     pub(crate) fn node(&self) -> NodeId {
         self.node
+    }
+
+    /// What this node gives now to configs that topics do not set.
+    pub(crate) fn topic_defaults(&self) -> TopicDefaults {
+        self.defaults.read().clone()
     }
 
     /// The logs of this node.
@@ -171,12 +177,30 @@ impl Partitions {
     /// answered, so that a topic takes writes when its creation is answered.
     pub(crate) fn follow(&self, old: &ClusterState, new: &ClusterState) {
         let mut unfinished = self.unfinished.lock();
+        if !Arc::ptr_eq(old.resource_configs(), new.resource_configs()) {
+            self.follow_defaults(new, &mut unfinished);
+        }
         for change in new.topic_changes_since(old) {
             match change {
                 TopicChange::Created(topic) | TopicChange::Changed { new: topic, .. } => {
                     self.take(&topic, &mut unfinished);
                 }
                 TopicChange::Deleted(topic) => self.drop_topic(&topic, &mut unfinished),
+            }
+        }
+    }
+
+    /// Uses what this node has been given for its topics while it runs.
+    fn follow_defaults(&self, state: &ClusterState, unfinished: &mut Unfinished) {
+        let defaults = self.defaults.read().at(state, self.node);
+        if defaults == *self.defaults.read() {
+            return;
+        }
+        *self.defaults.write() = defaults;
+        for topic in state.topics() {
+            // One that has only now been made is taken as such.
+            if self.topic_by_id(topic.id).is_ok() {
+                self.take(topic, unfinished);
             }
         }
     }
@@ -203,7 +227,7 @@ impl Partitions {
     /// Brings what is held of `topic` in line with it.
     fn take(&self, topic: &Arc<Topic>, unfinished: &mut Unfinished) {
         let before = self.index.read().by_id.get(&topic.id).cloned();
-        let config = self.defaults.resolve(topic);
+        let config = self.defaults.read().resolve(topic);
         let min_insync = usize::try_from(config.min_insync_replicas).unwrap_or(1);
         let config = log_config(&config);
         let mut is_complete = true;

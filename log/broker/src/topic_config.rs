@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use thalweg_controller::{self as controller, Topic, TopicConfig};
+use thalweg_controller::{self as controller, ClusterState, ConfigResource, NodeConfig, Topic, TopicConfig};
+use thalweg_protocol::NodeId;
 use thalweg_storage::{CleanupPolicy, Durability, LogConfig, TimestampType};
 
 use crate::error::Error;
@@ -10,7 +11,21 @@ use crate::error::Error;
 /// What a node uses for the configs that a topic does not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TopicDefaults {
+    /// What the node was started with.
+    fixed: BTreeMap<String, String>,
+    /// What it has been given while it runs.
+    of_node: BTreeMap<String, String>,
+    /// What all nodes have been given.
+    of_all: BTreeMap<String, String>,
+    /// Of the three, what counts.
     overrides: BTreeMap<String, String>,
+}
+
+/// The values that a config has been given for a node, by who has given them; the first that is there counts.
+pub(crate) struct DefaultLayers<'a> {
+    pub(crate) of_node: Option<&'a str>,
+    pub(crate) of_all: Option<&'a str>,
+    pub(crate) fixed: Option<&'a str>,
 }
 
 impl TopicDefaults {
@@ -22,12 +37,25 @@ impl TopicDefaults {
         TopicConfig::default()
             .with_overrides(&overrides)
             .map_err(|error| Error::Config { name: "topic_defaults", reason: error.to_string() })?;
-        Ok(Self { overrides })
+        Ok(Self { fixed: overrides.clone(), overrides, ..Self::default() })
     }
 
-    /// The value this node gives to a config that a topic does not set; `None` where it has no opinion.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.overrides.get(name).map(String::as_str)
+    /// The same with what `node` has been given while it runs.
+    pub(crate) fn at(&self, state: &ClusterState, node: NodeId) -> Self {
+        let configs =
+            |resource| state.configs_of(&resource).map(NodeConfig::topic_defaults).unwrap_or_default();
+        let (of_node, of_all) = (configs(ConfigResource::Node(node)), configs(ConfigResource::AllNodes));
+        let mut overrides = self.fixed.clone();
+        overrides.extend(of_all.clone());
+        overrides.extend(of_node.clone());
+        Self { fixed: self.fixed.clone(), of_node, of_all, overrides }
+    }
+
+    /// Who has given what value to a config.
+    pub(crate) fn layers(&self, name: &str) -> DefaultLayers<'_> {
+        let [of_node, of_all, fixed] =
+            [&self.of_node, &self.of_all, &self.fixed].map(|configs| configs.get(name).map(String::as_str));
+        DefaultLayers { of_node, of_all, fixed }
     }
 
     /// All configs of `topic` as this node uses them.

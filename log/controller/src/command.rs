@@ -11,6 +11,7 @@ use bytestring::ByteString;
 use serde::{Deserialize, Serialize};
 use thalweg_protocol::{LeaderEpoch, NodeId, ProducerId, Uuid};
 
+use crate::config_resource::ConfigResource;
 use crate::ids::{NodeEpoch, PartitionEpoch};
 use crate::json;
 use crate::node::Node;
@@ -125,6 +126,30 @@ pub struct TopicConfigChange {
     pub name: ByteString,
     /// Starts from no configs at all instead of the topic's own (the AlterConfigs API;
     /// IncrementalAlterConfigs leaves this false).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub replace: bool,
+    /// What to do; a key that occurs twice is refused.
+    pub ops: Vec<ConfigOp>,
+}
+
+/// Changes the configs of nodes and groups; each is decided by itself and changes wholly or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AlterResourceConfigs {
+    /// The nodes and groups. One that occurs twice is refused for both.
+    pub resources: Vec<ResourceConfigChange>,
+    /// Answers what would happen and changes nothing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub validate_only: bool,
+}
+
+/// The changes to the configs of one node or group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceConfigChange {
+    /// Whose configs they are.
+    pub resource: ConfigResource,
+    /// Starts from no configs at all instead of those it has.
     #[serde(default, skip_serializing_if = "is_false")]
     pub replace: bool,
     /// What to do; a key that occurs twice is refused.
@@ -434,6 +459,8 @@ commands! {
     AllocateProducerIds -> Result<ProducerIdBlock, Rejection>;
     /// See [`AlterClientQuotas`].
     AlterClientQuotas -> Results<()>;
+    /// See [`AlterResourceConfigs`].
+    AlterResourceConfigs -> Results<()>;
     /// See [`UpdateFeatures`].
     UpdateFeatures -> Results<i16>;
 }
@@ -447,6 +474,7 @@ impl Command {
             Self::CreatePartitions(command) => command.validate_only,
             Self::AlterTopicConfigs(command) => command.validate_only,
             Self::AlterClientQuotas(command) => command.validate_only,
+            Self::AlterResourceConfigs(command) => command.validate_only,
             Self::UpdateFeatures(command) => command.validate_only,
             _ => false,
         }
@@ -455,6 +483,7 @@ impl Command {
     /// The first version of the metadata log's format that has this command.
     pub(crate) fn format_version(&self) -> u32 {
         match self {
+            Self::AlterResourceConfigs(_) => 3,
             Self::AlterClientQuotas(_) | Self::UpdateFeatures(_) => 2,
             Self::CreateTopics(command) => {
                 newest(command.topics.iter().flat_map(|topic| topic.configs.keys()))

@@ -17,6 +17,9 @@ pub const MAX_CONFIG_VALUE: usize = 8_192;
 /// Users, client ids and addresses that have quotas: each costs some 100 bytes in every node's memory and every snapshot.
 pub const MAX_QUOTA_ENTITIES: usize = 10_000;
 
+/// Groups and nodes that have configs of their own: each costs some 100 bytes in every node's memory and every snapshot.
+pub const MAX_CONFIG_RESOURCES: usize = 10_000;
+
 /// Producer ids in a block, as in Kafka.
 pub const PRODUCER_IDS_PER_BLOCK: u32 = 1_000;
 

@@ -245,6 +245,15 @@ pub enum Rejection {
     /// POLICY_VIOLATION.
     #[error("there may be quotas for {} entities at most", limits::MAX_QUOTA_ENTITIES)]
     TooManyQuotaEntities,
+    /// INVALID_REQUEST.
+    #[error("the configs are those of nobody: {reason}")]
+    InvalidConfigResource {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// POLICY_VIOLATION.
+    #[error("there may be {} groups and nodes with configs at most", limits::MAX_CONFIG_RESOURCES)]
+    TooManyConfigResources,
     /// INVALID_UPDATE_VERSION.
     #[error("the feature '{feature}' cannot be given the level {level}: {reason}")]
     InvalidFeatureUpdate {

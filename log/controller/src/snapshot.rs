@@ -7,6 +7,7 @@ use bytestring::ByteString;
 use serde::{Deserialize, Serialize};
 use thalweg_protocol::{LeaderEpoch, NodeId, Offset, ProducerId, Uuid};
 
+use crate::config_resource::ConfigResource;
 use crate::ids::PartitionEpoch;
 use crate::json;
 use crate::node::Node;
@@ -14,7 +15,7 @@ use crate::quota::{QuotaEntity, Quotas};
 use crate::state::{ClusterState, METADATA_VERSION};
 use crate::topic::{Partition, Topic};
 
-pub(crate) const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"THALSNAP";
 const HEADER: usize = 24;
@@ -59,6 +60,16 @@ struct Document<'a> {
     features: BTreeMap<String, i16>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     quotas: Vec<QuotaDocument>,
+    /// From version 3.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    resource_configs: Vec<ConfigsDocument>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigsDocument {
+    resource: ConfigResource,
+    configs: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -104,6 +115,7 @@ pub(crate) fn encode(state: &ClusterState) -> Vec<u8> {
         topics: state.topics().map(|topic| topic_document(topic)).collect(),
         features: BTreeMap::clone(&state.features),
         quotas: state.quotas.iter().map(quota_document).collect(),
+        resource_configs: state.resource_configs.iter().map(configs_document).collect(),
     };
     let mut bytes = vec![0; HEADER];
     serde_json::to_writer(&mut bytes, &document)
@@ -154,6 +166,10 @@ fn quota_document((entity, quotas): (&QuotaEntity, &Quotas)) -> QuotaDocument {
     QuotaDocument { entity: entity.clone(), quotas: quotas.clone() }
 }
 
+fn configs_document((resource, configs): (&ConfigResource, &BTreeMap<String, String>)) -> ConfigsDocument {
+    ConfigsDocument { resource: resource.clone(), configs: configs.clone() }
+}
+
 fn topic_document(topic: &Topic) -> TopicDocument {
     let partition = |partition: &Arc<Partition>| PartitionDocument {
         replicas: partition.replicas.clone(),
@@ -180,6 +196,11 @@ fn state(document: Document<'_>) -> Result<ClusterState, String> {
     state.features = Arc::new(document.features);
     let quotas = document.quotas.into_iter().map(|document| (document.entity, document.quotas));
     state.quotas = Arc::new(quotas.collect());
+    for ConfigsDocument { resource, configs } in &document.resource_configs {
+        resource.check(configs).map_err(|error| format!("of {resource:?}, {error}"))?;
+    }
+    let configs = document.resource_configs.into_iter().map(|document| (document.resource, document.configs));
+    state.resource_configs = Arc::new(configs.collect());
     for topic in document.topics {
         if state.topic(&topic.name).is_some() || state.topic_by_id(topic.id).is_some() {
             return Err(format!("the topic '{}' is in it twice", topic.name));

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use thalweg_protocol::{NodeId, Offset, ProducerId, Uuid};
 
+use crate::config_resource::ConfigResource;
 use crate::feature::FeatureDefinition;
+use crate::group_config::GroupConfig;
 use crate::node::Node;
 use crate::quota::{QuotaEntity, Quotas};
 use crate::shared_map::SharedMap;
@@ -35,6 +37,8 @@ pub struct ClusterState {
     /// The levels of features that have been set.
     pub(crate) features: Arc<BTreeMap<String, i16>>,
     pub(crate) quotas: Arc<BTreeMap<QuotaEntity, Quotas>>,
+    /// The configs that have been set of nodes and groups; none of them empty.
+    pub(crate) resource_configs: Arc<BTreeMap<ConfigResource, BTreeMap<String, String>>>,
 }
 
 /// What became of a topic between two states.
@@ -73,6 +77,7 @@ impl ClusterState {
             partition_count: 0,
             features: Arc::default(),
             quotas: Arc::default(),
+            resource_configs: Arc::default(),
         }
     }
 
@@ -165,6 +170,28 @@ impl ClusterState {
     /// The quotas of clients. The same `Arc` for as long as they stay as they are.
     pub fn quotas(&self) -> &Arc<BTreeMap<QuotaEntity, Quotas>> {
         &self.quotas
+    }
+
+    /// The configs that have been set of nodes and groups. The same `Arc` for as long as they stay as they are.
+    pub fn resource_configs(&self) -> &Arc<BTreeMap<ConfigResource, BTreeMap<String, String>>> {
+        &self.resource_configs
+    }
+
+    /// The configs that have been set of a node or group; `None` where none has been.
+    pub fn configs_of(&self, resource: &ConfigResource) -> Option<&BTreeMap<String, String>> {
+        self.resource_configs.get(resource)
+    }
+
+    /// The configs of a group: those that have been set over `node_wide`, which are those of the node it is on.
+    pub fn group_config(&self, group: &ByteString, node_wide: GroupConfig) -> GroupConfig {
+        if self.resource_configs.is_empty() {
+            return node_wide;
+        }
+        match self.configs_of(&ConfigResource::Group(group.clone())) {
+            // What does not pass the checks has never been set.
+            Some(configs) => node_wide.clone().with_overrides(configs).unwrap_or(node_wide),
+            None => node_wide,
+        }
     }
 
     /// The same by the newest rules.

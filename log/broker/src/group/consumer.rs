@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytestring::ByteString;
+use thalweg_controller::GroupConfig;
 use thalweg_protocol::ErrorCode;
 
 pub(crate) use assignment::{Assignment, Owned, TopicIdPartition, by_topic};
@@ -78,6 +79,23 @@ pub(crate) struct ConsumerLimits {
     pub(crate) session_timeout_ms: u64,
     /// The most members of one group.
     pub(crate) max_members: usize,
+}
+
+impl ConsumerLimits {
+    /// Those of one group, which may have configs of its own.
+    pub(crate) fn of_group(self, topics: &TopicImage, group: &ByteString) -> Self {
+        let node_wide = GroupConfig {
+            consumer_heartbeat_interval_ms: self.heartbeat_interval_ms,
+            consumer_session_timeout_ms: i32::try_from(self.session_timeout_ms).unwrap_or(i32::MAX),
+            ..GroupConfig::default()
+        };
+        let config = topics.group_config(group, node_wide);
+        Self {
+            heartbeat_interval_ms: config.consumer_heartbeat_interval_ms,
+            session_timeout_ms: u64::try_from(config.consumer_session_timeout_ms).unwrap_or(0),
+            ..self
+        }
+    }
 }
 
 /// Where a consumer group stands.
@@ -156,6 +174,11 @@ impl ConsumerGroup {
             group.watch_revocation(&id, now);
         }
         group
+    }
+
+    /// Goes by these from the next heartbeat of each member on.
+    pub(crate) fn keep_to(&mut self, limits: ConsumerLimits) {
+        self.limits = limits;
     }
 
     /// What the journal says of the group.

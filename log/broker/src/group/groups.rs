@@ -12,6 +12,7 @@ use super::consumer::{ConsumerGroup, ConsumerLimits, Image};
 use super::membership::{GroupType, Membership};
 use super::offsets::Offsets;
 use super::records::GroupRecord;
+use super::topic_image::TopicImage;
 use crate::coordinator::Now;
 
 /// A group and its offsets.
@@ -235,7 +236,7 @@ impl Replay {
     }
 
     /// The groups at the log's end.
-    pub(crate) fn finish(mut self) -> Groups {
+    pub(crate) fn finish(mut self, topics: &TopicImage) -> Groups {
         let limits = self.groups.limits;
         for (id, metadata) in self.metadata {
             self.groups.get_or_create(&id, self.now).membership =
@@ -243,7 +244,8 @@ impl Replay {
         }
         for (id, image) in self.images {
             if !image.is_blank() {
-                let group = ConsumerGroup::restore(id.clone(), image, self.consumer_limits, self.now);
+                let limits = self.consumer_limits.of_group(topics, &id);
+                let group = ConsumerGroup::restore(id.clone(), image, limits, self.now);
                 self.groups.get_or_create(&id, self.now).membership = Membership::Consumer(group);
             }
         }

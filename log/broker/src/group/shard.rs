@@ -72,6 +72,7 @@ impl Shard for GroupShard {
     fn load(journal: Journal, settings: &GroupSettings) -> Result<Self, JournalError> {
         let mut replay =
             Replay::new(settings.limits, settings.consumer_limits, settings.setting.clocks.now());
+        let topics = settings.topics.image();
         journal.replay(|replayed| {
             match replayed {
                 Replayed::Record { record, producer } => {
@@ -84,7 +85,7 @@ impl Shard for GroupShard {
             Ok(())
         })?;
         let mut state = State {
-            groups: replay.finish(),
+            groups: replay.finish(&topics),
             joins: HashMap::new(),
             syncs: HashMap::new(),
             last_ticket: 0,

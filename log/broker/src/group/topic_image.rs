@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 use parking_lot::Mutex;
-use thalweg_controller::{ClusterState, Controller, Subscription, TopicChange};
+use thalweg_controller::{ClusterState, Controller, GroupConfig, Subscription, TopicChange};
 use thalweg_protocol::Uuid;
 
 use crate::topics::is_internal;
@@ -42,6 +42,11 @@ impl TopicImage {
     /// would read its own commits.
     pub(crate) fn choosable_names(&self) -> impl Iterator<Item = &ByteString> {
         self.cluster.topics().map(|topic| &topic.name).filter(|name| !is_internal(name))
+    }
+
+    /// The configs of a group, those of `node_wide` where it has none of its own.
+    pub(crate) fn group_config(&self, group: &ByteString, node_wide: GroupConfig) -> GroupConfig {
+        self.cluster.group_config(group, node_wide)
     }
 
     /// The place in the metadata log that this stands at.

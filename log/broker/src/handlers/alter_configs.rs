@@ -1,26 +1,31 @@
-//! AlterConfigs and IncrementalAlterConfigs: propose other configs for topics. Each topic is answered by
+//! AlterConfigs and IncrementalAlterConfigs: propose other configs for topics, nodes and groups. Each is answered by
 //! itself.
 
 use bytestring::ByteString;
-use thalweg_controller::{AlterTopicConfigs, ConfigChange, ConfigOp, TopicConfigChange};
+use thalweg_controller::{
+    AlterResourceConfigs, AlterTopicConfigs, ConfigChange, ConfigKind, ConfigOp, ConfigResource, NodeConfig,
+    Rejection, ResourceConfigChange, TopicConfigChange,
+};
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::{alter_configs, incremental_alter_configs};
 
+use super::configs::{self, resource};
 use super::{RequestContext, node_configs};
 use crate::core::propose;
 use crate::error::Refusal;
-
-/// The kinds of resources, by the numbers of the protocol.
-mod resource {
-    pub(super) const TOPIC: i8 = 2;
-    pub(super) const NODE: i8 = 4;
-}
+use crate::topic_config::TopicDefaults;
 
 /// What a request wants of one resource.
 struct Asked {
     resource_type: i8,
     name: ByteString,
-    change: Result<TopicConfigChange, Refusal>,
+    change: Result<Change, Refusal>,
+}
+
+/// A change that is proposed to the controller.
+enum Change {
+    Topic(TopicConfigChange),
+    Resource(ResourceConfigChange),
 }
 
 pub(crate) async fn replace(
@@ -36,9 +41,10 @@ pub(crate) async fn replace(
             },
         });
         let ops = Ok(ops.collect());
-        asked(resource.resource_type, resource.resource_name, true, ops)
+        asked(&context, resource.resource_type, resource.resource_name, true, ops)
     });
-    let outcomes = propose_all(&context, asked.collect(), request.validate_only).await;
+    let asked = asked.collect();
+    let outcomes = propose_all(&context, asked, request.validate_only).await;
     let responses =
         outcomes.into_iter().map(|(asked, refusal)| alter_configs::AlterConfigsResourceResponse {
             error_code: refusal.as_ref().map_or(0, |refusal| refusal.code.code()),
@@ -55,9 +61,10 @@ pub(crate) async fn change(
 ) -> incremental_alter_configs::IncrementalAlterConfigsResponse {
     let asked = request.resources.into_iter().map(|resource| {
         let ops = resource.configs.iter().map(config_op).collect();
-        asked(resource.resource_type, resource.resource_name, false, ops)
+        asked(&context, resource.resource_type, resource.resource_name, false, ops)
     });
-    let outcomes = propose_all(&context, asked.collect(), request.validate_only).await;
+    let asked = asked.collect();
+    let outcomes = propose_all(&context, asked, request.validate_only).await;
     let responses = outcomes.into_iter().map(|(asked, refusal)| {
         incremental_alter_configs::AlterConfigsResourceResponse {
             error_code: refusal.as_ref().map_or(0, |refusal| refusal.code.code()),
@@ -89,28 +96,84 @@ fn config_op(config: &incremental_alter_configs::AlterableConfig) -> Result<Conf
     Ok(ConfigOp { key: config.name.to_string(), change })
 }
 
-fn asked(resource_type: i8, name: ByteString, replace: bool, ops: Result<Vec<ConfigOp>, Refusal>) -> Asked {
-    let change = match resource_type {
-        resource::TOPIC => ops.map(|ops| TopicConfigChange { name: name.to_string().into(), replace, ops }),
-        resource::NODE => ops.and_then(|ops| Err(unchangeable(&ops))),
+fn asked(
+    context: &RequestContext,
+    resource_type: i8,
+    name: ByteString,
+    replace: bool,
+    ops: Result<Vec<ConfigOp>, Refusal>,
+) -> Asked {
+    let change = ops.and_then(|ops| match resource_type {
+        resource::TOPIC => {
+            Ok(Change::Topic(TopicConfigChange { name: name.to_string().into(), replace, ops }))
+        }
+        resource::NODE => of_node(context, &name, replace, ops).map(Change::Resource),
+        resource::GROUP => {
+            let resource = ConfigResource::Group(name.to_string().into());
+            Ok(Change::Resource(ResourceConfigChange { resource, replace, ops }))
+        }
         other => {
             let reason = format!("resources of type {other} have no configs that can be changed");
             Err(Refusal::new(ErrorCode::InvalidRequest, reason))
         }
-    };
+    });
     Asked { resource_type, name, change }
 }
 
-/// Why the settings of a node are not changed.
-fn unchangeable(ops: &[ConfigOp]) -> Refusal {
-    let keys = || ops.iter().map(|op| op.key.as_str());
-    if let Some(key) = keys().find(|key| !node_configs::is_known(key)) {
-        return Refusal::new(ErrorCode::InvalidConfig, format!("nodes have no config '{key}'"));
+fn of_node(
+    context: &RequestContext,
+    name: &str,
+    replace: bool,
+    mut ops: Vec<ConfigOp>,
+) -> Result<ResourceConfigChange, Refusal> {
+    node_configs::check_name(&context.core, name)?;
+    let fixed: Vec<_> = ops.iter().map(|op| &*op.key).filter(|key| node_configs::is_fixed(key)).collect();
+    if !fixed.is_empty() {
+        let reason =
+            "cannot be changed while a node runs: change it in the settings that the node is started with";
+        return Err(Refusal::new(ErrorCode::InvalidRequest, format!("{} {reason}", fixed.join(", "))));
     }
-    let names = keys().collect::<Vec<_>>().join(", ");
-    let reason =
-        "cannot be changed while a node runs: change it in the settings that the node is started with";
-    Refusal::new(ErrorCode::InvalidRequest, format!("{names} {reason}"))
+    let resource = match name {
+        "" => ConfigResource::AllNodes,
+        _ => ConfigResource::Node(context.core.node),
+    };
+    let state = context.core.controller.state();
+    let set = state.configs_of(&resource).filter(|_| !replace);
+    let defaults = context.core.partitions.topic_defaults();
+    for op in &mut ops {
+        if !set.is_some_and(|set| set.contains_key(&op.key)) {
+            begin_list(&defaults, op);
+        }
+    }
+    Ok(ResourceConfigChange { resource, replace, ops })
+}
+
+/// What is added to or taken from a list that has not been set while the node runs begins with what the node was started
+/// with, of which the controller does not know.
+fn begin_list(defaults: &TopicDefaults, op: &mut ConfigOp) {
+    let Some(definition) = NodeConfig::topic_default(&op.key) else { return };
+    if !matches!(definition.kind, ConfigKind::List(_)) {
+        return;
+    }
+    let now = configs::given(&defaults.layers(definition.name)).next();
+    let now = now.map_or_else(|| definition.default_value(), |(value, _)| value.to_owned());
+    let mut list: Vec<&str> = elements(&now).collect();
+    match &op.change {
+        ConfigChange::Append(more) => {
+            for element in elements(more) {
+                if !list.contains(&element) {
+                    list.push(element);
+                }
+            }
+        }
+        ConfigChange::Subtract(less) => list.retain(|element| !elements(less).any(|other| other == *element)),
+        ConfigChange::Set(_) | ConfigChange::Delete => return,
+    }
+    op.change = ConfigChange::Set(list.join(","));
+}
+
+fn elements(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|element| !element.is_empty())
 }
 
 async fn propose_all(
@@ -118,20 +181,44 @@ async fn propose_all(
     asked: Vec<Asked>,
     validate_only: bool,
 ) -> Vec<(Asked, Option<Refusal>)> {
-    let topics = asked.iter().filter_map(|asked| asked.change.clone().ok()).collect();
-    let answer = propose(&context.core.controller, AlterTopicConfigs { topics, validate_only }).await;
-    let mut results = answer.map(Vec::into_iter).map_err(Refusal::from);
+    let (mut topics, mut resources) = (Vec::new(), Vec::new());
+    for asked in &asked {
+        match &asked.change {
+            Ok(Change::Topic(change)) => topics.push(change.clone()),
+            Ok(Change::Resource(change)) => resources.push(change.clone()),
+            Err(_) => {}
+        }
+    }
+    let controller = &context.core.controller;
+    // What asks for nothing is not written.
+    let mut of_topics = match topics.is_empty() {
+        true => Ok(Vec::new().into_iter()),
+        false => propose(controller, AlterTopicConfigs { topics, validate_only }).await.map(outcomes),
+    };
+    let mut of_resources = match resources.is_empty() {
+        true => Ok(Vec::new().into_iter()),
+        false => propose(controller, AlterResourceConfigs { resources, validate_only }).await.map(outcomes),
+    };
     let outcomes = asked.into_iter().map(|asked| {
-        let refusal = match (&asked.change, &mut results) {
-            (Err(refusal), _) => Some(refusal.clone()),
-            (Ok(_), Err(refusal)) => Some(refusal.clone()),
-            (Ok(_), Ok(results)) => match results.next() {
-                Some(Ok(_)) => None,
-                Some(Err(rejection)) => Some(rejection.into()),
-                None => Some(ErrorCode::UnknownServerError.into()),
-            },
+        let results = match &asked.change {
+            Err(refusal) => {
+                let refusal = refusal.clone();
+                return (asked, Some(refusal));
+            }
+            Ok(Change::Topic(_)) => &mut of_topics,
+            Ok(Change::Resource(_)) => &mut of_resources,
+        };
+        let refusal = match results {
+            Ok(results) => results.next().unwrap_or_else(|| Some(ErrorCode::UnknownServerError.into())),
+            Err(error) => Some(error.clone().into()),
         };
         (asked, refusal)
     });
     outcomes.collect()
+}
+
+/// Why each change was refused; `None` for those that were made.
+fn outcomes<T>(results: Vec<Result<T, Rejection>>) -> std::vec::IntoIter<Option<Refusal>> {
+    let outcomes: Vec<_> = results.into_iter().map(|result| result.err().map(Refusal::from)).collect();
+    outcomes.into_iter()
 }

@@ -61,14 +61,14 @@ fn new_topic(context: &RequestContext, asked: &CreatableTopic) -> NewTopic {
 }
 
 fn created(context: &RequestContext, topic: &Topic) -> CreatableTopicResult {
-    let configs =
-        configs::of_topic(&context.core.topic_defaults, topic).map(|config| CreatableTopicConfigs {
-            name: ByteString::from_static(config.definition.name),
-            value: Some(config.value.into()),
-            read_only: false,
-            config_source: config.source,
-            is_sensitive: false,
-        });
+    let defaults = context.core.partitions.topic_defaults();
+    let configs = configs::of_topic(&defaults, topic).map(|config| CreatableTopicConfigs {
+        name: ByteString::from_static(config.definition.name),
+        value: Some(config.value.into()),
+        read_only: false,
+        config_source: config.source,
+        is_sensitive: false,
+    });
     CreatableTopicResult {
         name: topic.name.clone(),
         topic_id: topic.id,

@@ -1,19 +1,14 @@
 //! ListConfigResources: what has configs (KIP-1142).
 
+use bytestring::ByteString;
+use thalweg_controller::{self as controller, ClusterState};
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::list_config_resources::{
     ConfigResource, ListConfigResourcesRequest, ListConfigResourcesResponse,
 };
 
 use super::RequestContext;
-
-/// The kinds of resources, by the numbers of the protocol.
-mod resource {
-    pub(super) const TOPIC: i8 = 2;
-    pub(super) const NODE: i8 = 4;
-    pub(super) const CLIENT_METRICS: i8 = 16;
-    pub(super) const GROUP: i8 = 32;
-}
+use super::configs::resource;
 
 pub(crate) fn handle(
     context: &RequestContext,
@@ -41,12 +36,21 @@ pub(crate) fn handle(
             resource::NODE => {
                 config_resources.extend(state.nodes().map(|node| listed(node.id.to_string().into())));
             }
-            // Neither has configs of its own here.
-            resource::CLIENT_METRICS | resource::GROUP => {}
+            resource::GROUP => config_resources.extend(groups_with_configs(&state).map(listed)),
+            // Nobody has subscribed to any.
+            resource::CLIENT_METRICS => {}
             _ => return refuse(ErrorCode::UnsupportedVersion),
         }
     }
     ListConfigResourcesResponse { config_resources, ..Default::default() }
+}
+
+/// Those that have configs of their own, whether they exist or not.
+fn groups_with_configs(state: &ClusterState) -> impl Iterator<Item = ByteString> {
+    state.resource_configs().keys().filter_map(|resource| match resource {
+        controller::ConfigResource::Group(name) => Some(name.clone()),
+        controller::ConfigResource::AllNodes | controller::ConfigResource::Node(_) => None,
+    })
 }
 
 /// The answer that refuses the request.

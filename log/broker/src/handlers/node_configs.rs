@@ -1,14 +1,12 @@
-//! The settings of a node under the names that Kafka's brokers have for them. None can be changed while it runs.
+//! The configs of a node under the names that Kafka's brokers have for them.
 
-use bytestring::ByteString;
-use thalweg_controller::TopicConfig;
-use thalweg_protocol::messages::describe_configs::{
-    DescribeConfigsRequest, DescribeConfigsResourceResult, DescribeConfigsSynonym,
-};
+use thalweg_controller::{ConfigResource, NodeConfig};
+use thalweg_protocol::ErrorCode;
 
-use super::configs::source;
+use super::configs::{ConfigEntry, source};
 use crate::config::BrokerConfig;
 use crate::core::Core;
+use crate::error::Refusal;
 use crate::node_setting::{NodeSetting, kind};
 
 /// What tells this node from others: its name, kind, value and what it is.
@@ -32,51 +30,69 @@ fn own(core: &Core) -> Vec<(&'static str, i8, String, &'static str)> {
     ]
 }
 
-/// Whether a node has a setting of this name.
-pub(super) fn is_known(name: &str) -> bool {
-    let of_topics = TopicConfig::definitions().iter().any(|definition| definition.node_wide == Some(name));
+/// Whether a node has a setting of this name that stays as it is while it runs.
+pub(super) fn is_fixed(name: &str) -> bool {
     let is_own = matches!(name, "node.id" | "broker.id" | "listeners" | "advertised.listeners" | "log.dirs");
-    of_topics || is_own || NodeSetting::find(name).is_some()
+    is_own || NodeSetting::find(name).is_some()
 }
 
-/// All settings but the defaults for topics.
-pub(super) fn describe(core: &Core, request: &DescribeConfigsRequest) -> Vec<DescribeConfigsResourceResult> {
-    let own = own(core)
-        .into_iter()
-        .map(|(name, kind, value, documentation)| shown(request, name, kind, documentation, value, None));
-    let defaults = BrokerConfig::default();
-    let with_defaults = NodeSetting::all().iter().map(|setting| {
-        let (value, default) = ((setting.value)(&core.config), (setting.value)(&defaults));
-        shown(request, setting.name, setting.kind, setting.documentation, value, Some(default))
-    });
-    own.chain(with_defaults).collect()
-}
-
-fn shown(
-    request: &DescribeConfigsRequest,
-    name: &'static str,
-    config_type: i8,
-    documentation: &'static str,
-    value: String,
-    default: Option<String>,
-) -> DescribeConfigsResourceResult {
-    let name = ByteString::from_static(name);
-    let is_default = default.as_ref() == Some(&value);
-    let synonym = |value: String, source| DescribeConfigsSynonym {
-        name: name.clone(),
-        value: Some(value.into()),
-        source,
-    };
-    let set = (!is_default).then(|| synonym(value.clone(), source::NODE));
-    let synonyms = set.into_iter().chain(default.map(|default| synonym(default, source::DEFAULT)));
-    DescribeConfigsResourceResult {
-        value: Some(value.into()),
-        read_only: true,
-        config_source: if is_default { source::DEFAULT } else { source::NODE },
-        is_sensitive: false,
-        synonyms: if request.include_synonyms { synonyms.collect() } else { Vec::new() },
-        config_type,
-        documentation: request.include_documentation.then(|| ByteString::from_static(documentation)),
-        name,
+/// Whether configs of this node are asked for, or of all, which have the empty name.
+///
+/// # Errors
+/// INVALID_REQUEST.
+pub(super) fn check_name(core: &Core, name: &str) -> Result<(), Refusal> {
+    if name.is_empty() || *name == *core.node.to_string() {
+        return Ok(());
     }
+    Err(Refusal::new(ErrorCode::InvalidRequest, format!("this is node {}", core.node)))
+}
+
+/// All configs of this node but the defaults for topics.
+pub(super) fn all(core: &Core) -> Vec<ConfigEntry> {
+    let fixed = |name, kind, documentation, value: String, synonyms| ConfigEntry {
+        name,
+        kind,
+        documentation,
+        value,
+        read_only: true,
+        synonyms,
+    };
+    let own = own(core).into_iter().map(|(name, kind, value, documentation)| {
+        fixed(name, kind, documentation, value.clone(), vec![(name, value, source::NODE)])
+    });
+    let with_defaults = NodeSetting::all().iter().map(|setting| {
+        let value = (setting.value)(&core.config);
+        fixed(setting.name, setting.kind, setting.documentation, value, synonyms(core, setting))
+    });
+    let state = core.controller.state();
+    let given = [
+        (ConfigResource::Node(core.node), source::OF_NODE),
+        (ConfigResource::AllNodes, source::OF_ALL_NODES),
+    ];
+    let idle = NodeConfig::idle().iter().map(|config| {
+        let mut synonyms: Vec<_> = given
+            .iter()
+            .filter_map(|(resource, source)| {
+                let value = state.configs_of(resource)?.get(config.name)?;
+                Some((config.name, value.clone(), *source))
+            })
+            .collect();
+        synonyms.push((config.name, config.default.to_string(), source::DEFAULT));
+        ConfigEntry {
+            name: config.name,
+            kind: if config.is_long { kind::LONG } else { kind::INT },
+            documentation: config.documentation,
+            value: synonyms.first().map(|(_, value, _)| value.clone()).unwrap_or_default(),
+            read_only: false,
+            synonyms,
+        }
+    });
+    own.chain(with_defaults).chain(idle).collect()
+}
+
+/// What a setting is, and what it would be by default.
+pub(super) fn synonyms(core: &Core, setting: &NodeSetting) -> Vec<(&'static str, String, i8)> {
+    let (value, default) = ((setting.value)(&core.config), (setting.value)(&BrokerConfig::default()));
+    let set = (value != default).then_some((setting.name, value, source::NODE));
+    set.into_iter().chain([(setting.name, default, source::DEFAULT)]).collect()
 }

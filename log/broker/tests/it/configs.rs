@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytestring::ByteString;
 use thalweg_broker::AllowAll;
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::alter_configs::{self, AlterConfigsRequest};
@@ -11,19 +12,26 @@ use thalweg_protocol::messages::describe_configs::{
 use thalweg_protocol::messages::incremental_alter_configs::{
     AlterConfigsResource, AlterableConfig, IncrementalAlterConfigsRequest,
 };
+use thalweg_protocol::messages::list_config_resources::ListConfigResourcesRequest;
+use thalweg_protocol::messages::produce::ProduceResponse;
 
-use crate::calls::{create_topic, create_topic_with};
+use crate::calls::{batch, create_topic, create_topic_with, produce_request};
+use crate::consumer_groups::join;
+use crate::grouping::find_coordinator;
 use crate::harness::{Client, Harness, Way, three_ways};
 
 three_ways!(
     every_config_of_a_topic_is_shown,
     lists_grow_and_shrink,
-    what_nodes_have_cannot_be_changed,
+    what_a_node_is_started_with_cannot_be_changed,
+    a_node_is_given_other_defaults_for_topics,
+    groups_have_configs_of_their_own,
     configs_are_replaced_as_a_whole,
 );
 
 const TOPIC: i8 = 2;
 const NODE: i8 = 4;
+const GROUP: i8 = 32;
 
 type Shown = BTreeMap<String, DescribeConfigsResourceResult>;
 
@@ -176,32 +184,143 @@ async fn lists_grow_and_shrink(harness: &Harness) {
     assert_eq!(alter(&client, (TOPIC, "t"), &unknown, false).await.0, ErrorCode::InvalidConfig);
 }
 
-async fn what_nodes_have_cannot_be_changed(harness: &Harness) {
+async fn what_a_node_is_started_with_cannot_be_changed(harness: &Harness) {
     let client = harness.connect().await;
     for (resource, name, expected) in [
         ((NODE, "1"), "num.partitions", ErrorCode::InvalidRequest),
-        ((NODE, ""), "log.retention.ms", ErrorCode::InvalidRequest),
+        ((NODE, ""), "group.initial.rebalance.delay.ms", ErrorCode::InvalidRequest),
+        ((NODE, "2"), "log.retention.ms", ErrorCode::InvalidRequest),
         ((NODE, "1"), "no.such", ErrorCode::InvalidConfig),
         ((8, "1"), "kafka.server", ErrorCode::InvalidRequest),
         ((16, "metrics"), "interval.ms", ErrorCode::InvalidRequest),
     ] {
         let (code, message) = alter(&client, resource, &[(name, 0, Some("1"))], false).await;
         assert_eq!(code, expected, "{resource:?} {name}");
-        assert!(!message.is_empty() && (resource.0 != NODE || message.contains(name)), "{message}");
+        assert!(
+            !message.is_empty() && (resource.0 != NODE || resource.1 == "2" || message.contains(name)),
+            "{message}"
+        );
     }
     let shown = describe(&client, (NODE, "1"), None, |_| {}).await.expect("it is there");
     assert_eq!(shown["node.id"].value.as_deref(), Some("1"));
-    for (name, value) in
-        [("num.partitions", "1"), ("log.retention.ms", "604800000"), ("fetch.max.bytes", "57671680")]
-    {
+    for (name, value, read_only) in [
+        ("num.partitions", "1", true),
+        ("log.retention.ms", "604800000", false),
+        ("fetch.max.bytes", "57671680", true),
+        ("background.threads", "10", false),
+    ] {
         let config = &shown[name];
-        assert_eq!((config.value.as_deref(), config.config_source, config.read_only), (Some(value), 5, true));
+        assert_eq!((config.value.as_deref(), config.config_source), (Some(value), 5), "{name}");
+        assert_eq!(config.read_only, read_only, "{name}");
     }
     assert!(shown.values().all(|config| !config.is_sensitive));
     assert!(describe(&client, (NODE, ""), None, |_| {}).await.expect("nothing").is_empty());
     assert_eq!(describe(&client, (NODE, "2"), None, |_| {}).await.err(), Some(ErrorCode::InvalidRequest));
     assert!(describe(&client, (16, "metrics"), None, |_| {}).await.expect("nothing").is_empty());
     assert_eq!(describe(&client, (8, "1"), None, |_| {}).await.err(), Some(ErrorCode::InvalidRequest));
+}
+
+/// The value of a config, and each of its synonyms with where it comes from.
+async fn synonyms(client: &Client, resource: (i8, &str), name: &str) -> (String, Vec<(String, i8)>) {
+    let with_synonyms = |request: &mut DescribeConfigsRequest| request.include_synonyms = true;
+    let shown = describe(client, resource, Some(&[name]), with_synonyms).await.expect("it is there");
+    let Some(config) = shown.get(name) else { return Default::default() };
+    let text = |value: &Option<ByteString>| value.as_deref().unwrap_or_default().to_owned();
+    let synonyms: Vec<_> =
+        config.synonyms.iter().map(|synonym| (text(&synonym.value), synonym.source)).collect();
+    assert_eq!(synonyms[0].1, config.config_source);
+    (text(&config.value), synonyms)
+}
+
+async fn a_node_is_given_other_defaults_for_topics(harness: &Harness) {
+    let (set, delete, append) = (0, 1, 2);
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    create_topic_with(&client, "own", 1, &[("retention.ms", "5")]).await;
+    let default = || ("604800000".to_owned(), 5);
+    for (resource, change, synonyms_of_node) in [
+        (NODE_1, ("log.retention.ms", set, Some("7")), vec![("7".to_owned(), 2), default()]),
+        (ALL_NODES, ("log.retention.ms", set, Some("8")), vec![("7".into(), 2), ("8".into(), 3), default()]),
+        (NODE_1, ("log.retention.ms", delete, None), vec![("8".into(), 3), default()]),
+        (ALL_NODES, ("log.retention.ms", delete, None), vec![default()]),
+    ] {
+        assert_eq!(alter(&client, resource, &[change], false).await, (ErrorCode::None, String::new()));
+        let effective = synonyms_of_node[0].0.clone();
+        let shown = synonyms(&client, NODE_1, "log.retention.ms").await;
+        assert_eq!(shown, (effective.clone(), synonyms_of_node), "{change:?}");
+        assert_eq!(value(&client, "t", "retention.ms").await, effective);
+        assert_eq!(value(&client, "own", "retention.ms").await, "5");
+        let of_all = describe(&client, ALL_NODES, None, |_| {}).await.expect("it is there");
+        let is_given = shown.1.iter().any(|&(_, source)| source == 3);
+        assert_eq!(
+            of_all.keys().map(String::as_str).collect::<Vec<_>>(),
+            &["log.retention.ms"][..is_given.into()]
+        );
+    }
+    // It takes effect at once, on the topics that are there.
+    let large = batch(["x".repeat(2000)]);
+    let refused = [("message.max.bytes", set, Some("1000"))];
+    assert_eq!(alter(&client, NODE_1, &refused, false).await.0, ErrorCode::None);
+    let answer = client.call(produce_request("t", -1, vec![(0, large.clone())]), 9).await;
+    let code =
+        |answer: &ProduceResponse| ErrorCode::from(answer.responses[0].partition_responses[0].error_code);
+    assert_eq!(code(&answer), ErrorCode::MessageTooLarge);
+    assert_eq!(
+        alter(&client, NODE_1, &[("message.max.bytes", delete, None)], false).await.0,
+        ErrorCode::None
+    );
+    let answer = client.call(produce_request("t", -1, vec![(0, large)]), 9).await;
+    assert_eq!(code(&answer), ErrorCode::None);
+    // Lists begin with what they are; what has no effect is kept and shown.
+    let several = [("log.cleanup.policy", append, Some("compact")), ("background.threads", set, Some("9"))];
+    assert_eq!(alter(&client, NODE_1, &several, false).await.0, ErrorCode::None);
+    assert_eq!(synonyms(&client, NODE_1, "log.cleanup.policy").await.0, "delete,compact");
+    assert_eq!(synonyms(&client, NODE_1, "background.threads").await.0, "9");
+    assert_eq!(
+        alter(&client, NODE_1, &[("log.retention.ms", set, Some("soon"))], false).await.0,
+        ErrorCode::InvalidConfig
+    );
+}
+
+const NODE_1: (i8, &str) = (NODE, "1");
+const ALL_NODES: (i8, &str) = (NODE, "");
+
+async fn groups_have_configs_of_their_own(harness: &Harness) {
+    let (set, delete) = (0, 1);
+    let client = harness.connect().await;
+    let (timeout, interval) = ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms");
+    let group = (GROUP, "g");
+    for (name, change, expected, shown) in [
+        (timeout, (set, Some("50000")), ErrorCode::None, vec![("50000", 8), ("45000", 5)]),
+        (timeout, (set, Some("1")), ErrorCode::InvalidConfig, vec![("50000", 8), ("45000", 5)]),
+        ("no.such", (set, Some("1")), ErrorCode::InvalidConfig, vec![]),
+        (timeout, (delete, None), ErrorCode::None, vec![("45000", 5)]),
+        (interval, (set, Some("7000")), ErrorCode::None, vec![("7000", 8), ("5000", 5)]),
+    ] {
+        let (code, message) = alter(&client, group, &[(name, change.0, change.1)], false).await;
+        assert_eq!(code, expected, "{name} {change:?}: {message}");
+        let found = synonyms(&client, group, name).await;
+        let expected: Vec<_> = shown.iter().map(|&(value, source)| (value.to_owned(), source)).collect();
+        assert_eq!(found.1, expected, "{name} {change:?}");
+    }
+    let listed = client.call(ListConfigResourcesRequest { resource_types: vec![GROUP] }, 1).await;
+    let listed: Vec<_> = listed.config_resources.iter().map(|resource| &*resource.resource_name).collect();
+    assert_eq!(listed, ["g"]);
+    // Members are told at once, those of other groups are not.
+    create_topic(&client, "t", 1).await;
+    for (id, expected) in [("g", 7_000), ("other", 5_000)] {
+        find_coordinator(&client, id, 0).await;
+        let answer = client.call(join(id, "m", &["t"]), 1).await;
+        assert_eq!((answer.error_code, answer.heartbeat_interval_ms), (0, expected));
+    }
+    assert_eq!(alter(&client, group, &[(interval, delete, None)], false).await.0, ErrorCode::None);
+    let answer = client.call(join("g", "m", &["t"]), 1).await;
+    assert_eq!((answer.error_code, answer.heartbeat_interval_ms), (0, 5_000));
+    assert_eq!(
+        alter(&client, (GROUP, ""), &[(interval, delete, None)], false).await.0,
+        ErrorCode::InvalidRequest
+    );
+    assert_eq!(describe(&client, (GROUP, ""), None, |_| {}).await.err(), Some(ErrorCode::InvalidRequest));
 }
 
 async fn configs_are_replaced_as_a_whole(harness: &Harness) {
@@ -225,6 +344,25 @@ async fn configs_are_replaced_as_a_whole(harness: &Harness) {
         assert_eq!(value(&client, "t", "retention.ms").await, retention);
         assert_eq!(value(&client, "t", "segment.ms").await, segment);
     }
+}
+
+#[tokio::test]
+async fn what_nodes_and_groups_are_given_outlives_a_restart() {
+    let harness = Harness::start(Way::Tcp).await;
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    let group = (GROUP, "g");
+    assert_eq!(alter(&client, NODE_1, &[("log.retention.ms", 0, Some("7"))], false).await.0, ErrorCode::None);
+    assert_eq!(
+        alter(&client, group, &[("share.auto.offset.reset", 0, Some("earliest"))], false).await.0,
+        ErrorCode::None
+    );
+    drop(client);
+    let harness = harness.restart().await;
+    let client = harness.connect().await;
+    assert_eq!(value(&client, "t", "retention.ms").await, "7");
+    assert_eq!(synonyms(&client, group, "share.auto.offset.reset").await.0, "earliest");
+    harness.finish().await;
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ three_ways! {
 /// The newest version of both APIs.
 const NEWEST: i16 = 1;
 
-fn join(group: &str, member: &str, topics: &[&str]) -> ConsumerGroupHeartbeatRequest {
+pub fn join(group: &str, member: &str, topics: &[&str]) -> ConsumerGroupHeartbeatRequest {
     ConsumerGroupHeartbeatRequest {
         group_id: group.into(),
         member_id: member.into(),

@@ -1,14 +1,17 @@
-//! Changing the configs of topics.
+//! Changing the configs of topics, nodes and groups.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::repeated;
-use crate::command::{AlterTopicConfigs, ConfigChange, Results, TopicConfigChange};
+use crate::command::{
+    AlterResourceConfigs, AlterTopicConfigs, ConfigChange, ResourceConfigChange, Results, TopicConfigChange,
+};
+use crate::limits;
 use crate::rejection::Rejection;
 use crate::state::ClusterState;
 use crate::topic::Topic;
-use crate::topic_config::{ConfigError, ConfigKind, TopicConfig, elements};
+use crate::topic_config::{ConfigDefinition, ConfigError, ConfigKind, TopicConfig, elements};
 
 pub(super) fn alter(state: &mut ClusterState, command: &AlterTopicConfigs) -> Results<Arc<Topic>> {
     let repeated = repeated(command.topics.iter().map(|topic| &topic.name));
@@ -30,11 +33,61 @@ fn alter_topic(state: &mut ClusterState, change: &TopicConfigChange) -> Result<A
     check_known(state, change.ops.iter().map(|op| &op.key))?;
     let mut overrides = if change.replace { BTreeMap::new() } else { topic.overrides.clone() };
     for op in &change.ops {
-        change_one(&mut overrides, &topic.config, &op.key, &op.change)?;
+        let definition = TopicConfig::definition(&op.key);
+        if definition.is_none() && !matches!(op.change, ConfigChange::Set(_)) {
+            return Err(TopicConfig::unknown(&op.key).into());
+        }
+        change_one(&mut overrides, definition, topic.config.get(&op.key), &op.key, &op.change)?;
     }
     let (name, id) = (topic.name.clone(), topic.id);
     let altered = Topic::new(name, id, topic.partitions.clone(), overrides)?;
     Ok(state.put_topic(altered))
+}
+
+pub(super) fn alter_resources(state: &mut ClusterState, command: &AlterResourceConfigs) -> Results<()> {
+    let repeated = repeated(command.resources.iter().map(|change| &change.resource));
+    let mut alter = |change: &ResourceConfigChange| {
+        if repeated.contains(&change.resource) {
+            return Err(Rejection::InvalidConfigResource {
+                reason: "it occurs more than once in the request",
+            });
+        }
+        alter_resource(state, change)
+    };
+    command.resources.iter().map(&mut alter).collect()
+}
+
+fn alter_resource(state: &mut ClusterState, change: &ResourceConfigChange) -> Result<(), Rejection> {
+    let resource = &change.resource;
+    resource.check_name()?;
+    if let Some(key) = repeated(change.ops.iter().map(|op| &op.key)).into_iter().min() {
+        return Err(Rejection::DuplicateConfig { key: key.clone() });
+    }
+    let before = state.configs_of(resource);
+    let mut configs = match before {
+        Some(before) if !change.replace => before.clone(),
+        _ => BTreeMap::new(),
+    };
+    for op in &change.ops {
+        if !resource.is_known(&op.key) && !matches!(op.change, ConfigChange::Set(_)) {
+            resource.check(&BTreeMap::from([(op.key.clone(), String::new())]))?;
+        }
+        let definition = resource.definition(&op.key);
+        let default = definition.map(ConfigDefinition::default_value);
+        change_one(&mut configs, definition, default, &op.key, &op.change)?;
+    }
+    resource.check(&configs)?;
+    if before.is_none() && !configs.is_empty() && state.resource_configs.len() >= limits::MAX_CONFIG_RESOURCES
+    {
+        return Err(Rejection::TooManyConfigResources);
+    }
+    let all = Arc::make_mut(&mut state.resource_configs);
+    if configs.is_empty() {
+        all.remove(resource);
+    } else {
+        all.insert(resource.clone(), configs);
+    }
+    Ok(())
 }
 
 /// Refuses the configs that came with newer rules than those that the cluster goes by.
@@ -48,9 +101,11 @@ pub(super) fn check_known<'a>(
     keys.find(is_newer).map_or(Ok(()), |key| Err(TopicConfig::unknown(key).into()))
 }
 
+/// Changes one config of those that are set. `now` is what it is, set or not.
 fn change_one(
     overrides: &mut BTreeMap<String, String>,
-    config: &TopicConfig,
+    definition: Option<&ConfigDefinition>,
+    now: Option<String>,
     key: &str,
     change: &ConfigChange,
 ) -> Result<(), Rejection> {
@@ -59,11 +114,10 @@ fn change_one(
             overrides.insert(key.to_owned(), value.clone());
         }
         ConfigChange::Delete => {
-            TopicConfig::definition(key).ok_or_else(|| TopicConfig::unknown(key))?;
             overrides.remove(key);
         }
         ConfigChange::Append(value) => {
-            let mut list = list(overrides, config, key)?;
+            let mut list = list(overrides, definition, now, key)?;
             for element in elements(value) {
                 if !list.iter().any(|existing| existing == element) {
                     list.push(element.to_owned());
@@ -72,7 +126,7 @@ fn change_one(
             overrides.insert(key.to_owned(), list.join(","));
         }
         ConfigChange::Subtract(value) => {
-            let mut list = list(overrides, config, key)?;
+            let mut list = list(overrides, definition, now, key)?;
             list.retain(|existing| !elements(value).any(|element| element == existing));
             overrides.insert(key.to_owned(), list.join(","));
         }
@@ -83,16 +137,16 @@ fn change_one(
 /// The elements that a list has: those it was set to, or those of its default.
 fn list(
     overrides: &BTreeMap<String, String>,
-    config: &TopicConfig,
+    definition: Option<&ConfigDefinition>,
+    now: Option<String>,
     key: &str,
 ) -> Result<Vec<String>, Rejection> {
-    let definition = TopicConfig::definition(key).ok_or_else(|| TopicConfig::unknown(key))?;
-    if !matches!(definition.kind, ConfigKind::List(_)) {
+    if !definition.is_some_and(|definition| matches!(definition.kind, ConfigKind::List(_))) {
         let reason =
             "it is not a list: it can be set and deleted, not appended to or subtracted from".to_owned();
         return Err(Rejection::InvalidConfig { key: key.to_owned(), reason });
     }
-    let current = overrides.get(key).cloned().or_else(|| config.get(key)).unwrap_or_default();
+    let current = overrides.get(key).cloned().or(now).unwrap_or_default();
     Ok(elements(&current).map(str::to_owned).collect())
 }
 

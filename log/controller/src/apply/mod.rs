@@ -54,6 +54,9 @@ fn carry_out(state: &mut ClusterState, offset: Offset, command: &Command) -> Res
             Response::AllocateProducerIds(nodes::allocate_producer_ids(state, command))
         }
         Command::AlterClientQuotas(command) => Response::AlterClientQuotas(quotas::alter(state, command)),
+        Command::AlterResourceConfigs(command) => {
+            Response::AlterResourceConfigs(configs::alter_resources(state, command))
+        }
         Command::UpdateFeatures(command) => Response::UpdateFeatures(features::update(state, command)),
     }
 }

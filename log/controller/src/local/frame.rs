@@ -2,7 +2,7 @@
 
 use thalweg_protocol::{Offset, Uuid};
 
-pub(super) const FORMAT_VERSION: u32 = 2;
+pub(super) const FORMAT_VERSION: u32 = 3;
 
 /// Bytes of a log's header.
 pub(super) const HEADER: usize = 40;

@@ -6,8 +6,11 @@ mod value;
 use std::collections::BTreeMap;
 
 pub(crate) use value::elements;
-pub use value::{CleanupPolicy, ConfigKind, Durability, ReplicaList, TimestampType, TopicCompression};
-use value::{ConfigValue, any, at_least, between, gzip_level, only_false};
+pub use value::{
+    CleanupPolicy, ConfigKind, Durability, IsolationLevel, ReplicaList, TimestampType, TopicCompression,
+};
+pub(crate) use value::{ConfigValue, any, at_least, between, shortened};
+use value::{gzip_level, only_false};
 
 use crate::limits;
 
@@ -20,9 +23,9 @@ pub struct ConfigDefinition {
     pub kind: ConfigKind,
     /// The name of the node-wide config that Kafka has for its default (`log.…`); `None` where it has none.
     pub node_wide: Option<&'static str>,
-    doc: &'static str,
-    default: fn() -> String,
-    check: fn(&str) -> Result<(), String>,
+    pub(crate) doc: &'static str,
+    pub(crate) default: fn() -> String,
+    pub(crate) check: fn(&str) -> Result<(), String>,
 }
 
 impl ConfigDefinition {
@@ -75,18 +78,19 @@ pub struct ConfigError {
     pub reason: String,
 }
 
-macro_rules! topic_configs {
-    ($(
+/// A struct with a field for each config, and what is known of each.
+macro_rules! config_table {
+    ($(#[doc = $struct_doc:literal])* $table:ident { $(
         $(#[doc = $doc:literal])*
         $field:ident: $type:ty = $name:literal ($node_wide:expr), default $default:expr, $check:expr;
-    )*) => {
-        /// The configs of a topic, as typed values.
+    )* }) => {
+        $(#[doc = $struct_doc])*
         #[derive(Clone, Debug, PartialEq)]
-        pub struct TopicConfig {
+        pub struct $table {
             $($(#[doc = $doc])* pub $field: $type,)*
         }
 
-        impl Default for TopicConfig {
+        impl Default for $table {
             fn default() -> Self {
                 Self { $($field: $default,)* }
             }
@@ -101,7 +105,7 @@ macro_rules! topic_configs {
             check: |text| parse::<$type>(text, $check).map(|_| ()),
         },)*];
 
-        impl TopicConfig {
+        impl $table {
             /// The value of a config as text; `None` if there is no such config.
             pub fn get(&self, key: &str) -> Option<String> {
                 match key {
@@ -120,8 +124,11 @@ macro_rules! topic_configs {
         }
     };
 }
+pub(crate) use config_table;
 
-topic_configs! {
+config_table! {
+    /// The configs of a topic, as typed values.
+    TopicConfig {
     /// What happens to old segments: `delete` removes them by time and size, `compact` keeps the latest
     /// record of each key, `delete,compact` does both; with an empty list they stay for ever.
     cleanup_policy: CleanupPolicy = "cleanup.policy" (Some("log.cleanup.policy")),
@@ -283,6 +290,7 @@ topic_configs! {
     errors_deadletterqueue_group_enable: bool = "errors.deadletterqueue.group.enable" (None),
         default false, only_false;
 }
+}
 
 impl TopicConfig {
     /// What is known of each config, in the order in which they are best read.
@@ -324,7 +332,10 @@ impl TopicConfig {
     }
 }
 
-fn parse<V: ConfigValue>(text: &str, check: impl Fn(&V) -> Result<(), String>) -> Result<V, String> {
+pub(crate) fn parse<V: ConfigValue>(
+    text: &str,
+    check: impl Fn(&V) -> Result<(), String>,
+) -> Result<V, String> {
     if text.len() > limits::MAX_CONFIG_VALUE {
         return Err(format!("a value may have {} bytes at most", limits::MAX_CONFIG_VALUE));
     }

@@ -37,7 +37,7 @@ impl CleanupPolicy {
 }
 
 /// A type of config values.
-pub(super) trait ConfigValue: Sized {
+pub(crate) trait ConfigValue: Sized {
     const KIND: ConfigKind;
     fn read(text: &str) -> Result<Self, String>;
     fn show(&self) -> String;
@@ -146,6 +146,16 @@ words! {
     }
 }
 
+words! {
+    /// Which records are read.
+    IsolationLevel {
+        /// All.
+        ReadUncommitted = "read_uncommitted",
+        /// Those of transactions that have been committed, and those without one.
+        ReadCommitted = "read_committed",
+    }
+}
+
 impl ConfigValue for CleanupPolicy {
     const KIND: ConfigKind = ConfigKind::List(&["delete", "compact"]);
 
@@ -202,7 +212,7 @@ pub(crate) fn elements(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|element| !element.is_empty())
 }
 
-pub(super) fn any<V>(_: &V) -> Result<(), String> {
+pub(crate) fn any<V>(_: &V) -> Result<(), String> {
     Ok(())
 }
 
@@ -217,11 +227,11 @@ pub(super) fn gzip_level(value: &i32) -> Result<(), String> {
     }
 }
 
-pub(super) fn at_least<V: PartialOrd + Display>(least: V) -> impl Fn(&V) -> Result<(), String> {
+pub(crate) fn at_least<V: PartialOrd + Display>(least: V) -> impl Fn(&V) -> Result<(), String> {
     move |value| if *value >= least { Ok(()) } else { Err(format!("{value} is less than {least}")) }
 }
 
-pub(super) fn between<V: PartialOrd + Display>(least: V, most: V) -> impl Fn(&V) -> Result<(), String> {
+pub(crate) fn between<V: PartialOrd + Display>(least: V, most: V) -> impl Fn(&V) -> Result<(), String> {
     move |value| {
         if *value >= least && *value <= most {
             Ok(())
@@ -232,6 +242,6 @@ pub(super) fn between<V: PartialOrd + Display>(least: V, most: V) -> impl Fn(&V)
 }
 
 /// The beginning of a text that someone sent, for a message.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }

@@ -253,11 +253,11 @@ fn newer_and_foreign_files_are_refused() {
     for (path, bytes) in &files {
         let mut newer = files.clone();
         let mut bytes = bytes.clone();
-        bytes[8..12].copy_from_slice(&3_u32.to_be_bytes());
+        bytes[8..12].copy_from_slice(&4_u32.to_be_bytes());
         newer.insert(path.clone(), bytes);
         let error = refused(&newer);
         assert!(
-            matches!(&error, Error::NewerFormat { path: found, found: 3, supported: 2 } if found == path),
+            matches!(&error, Error::NewerFormat { path: found, found: 4, supported: 3 } if found == path),
             "{error}"
         );
         assert!(error.to_string().contains("start the newer version again"), "{error}");

@@ -160,7 +160,7 @@ fn a_log_of_format_1_makes_way_for_commands_that_it_does_not_have() {
     let configs = BTreeMap::from([("local.retention.ms".to_owned(), "-1".to_owned())]);
     let topic = NewTopic { configs, ..new_topic("newer", 21) };
     controller.propose(create(topic)).expect("the disk is well").remove(0).expect("it is made");
-    assert_eq!((log(0), log(count).map(|log| log[11])), (None, Some(2)));
+    assert_eq!((log(0), log(count).map(|log| log[11])), (None, Some(3)));
     let state = controller.state();
     assert_eq!((state.metadata_version(), state.topic("newer").is_some()), (2, true));
     controller.close();

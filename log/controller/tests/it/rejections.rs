@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use thalweg_controller::{
-    AllocateProducerIds, AlterClientQuotas, AlterTopicConfigs, AssignmentFault, ChangeIsr, ClusterState,
-    Command, ConfigChange, ConfigOp, CreatePartitions, CreateTopics, DeleteTopics, ElectLeaders,
-    ElectionKind, EntityName, FeatureDefinition, FeatureUpdate, FeatureUpgrade, FenceNode, IsrChange,
-    IsrFault, ManualPartition, MorePartitions, NewTopic, NodeEpoch, PartitionEpoch, PartitionRef,
-    QuotaChange, QuotaEntity, QuotaOp, QuotaValue, RegisterNode, Rejection, Response, TopicConfigChange,
-    TopicNameFault, TopicRef, UnregisterNode, UpdateFeatures, apply, limits,
+    AllocateProducerIds, AlterClientQuotas, AlterResourceConfigs, AlterTopicConfigs, AssignmentFault,
+    ChangeIsr, ClusterState, Command, ConfigChange, ConfigOp, ConfigResource, CreatePartitions, CreateTopics,
+    DeleteTopics, ElectLeaders, ElectionKind, EntityName, FeatureDefinition, FeatureUpdate, FeatureUpgrade,
+    FenceNode, GroupConfig, IsrChange, IsrFault, ManualPartition, MorePartitions, NewTopic, NodeEpoch,
+    PartitionEpoch, PartitionRef, QuotaChange, QuotaEntity, QuotaOp, QuotaValue, RegisterNode, Rejection,
+    ResourceConfigChange, Response, TopicConfigChange, TopicNameFault, TopicRef, UnregisterNode,
+    UpdateFeatures, apply, limits,
 };
 use thalweg_protocol::{LeaderEpoch, NodeId, Offset, Uuid};
 
@@ -47,6 +48,7 @@ fn rejections(response: Response) -> Vec<Option<Rejection>> {
             vec![result.err()]
         }
         Response::AllocateProducerIds(result) => vec![result.err()],
+        Response::AlterResourceConfigs(results) => results.into_iter().map(Result::err).collect(),
         Response::AlterClientQuotas(results) => results.into_iter().map(Result::err).collect(),
         Response::UpdateFeatures(results) => results.into_iter().map(Result::err).collect(),
     }
@@ -400,6 +402,137 @@ fn quotas_of_clients() {
     }
     let rejected = rejections(run(&mut state, quotas(vec![set[0].clone()])));
     assert_eq!(rejected, [Some(Rejection::TooManyQuotaEntities)]);
+}
+
+fn group(name: &str) -> ConfigResource {
+    ConfigResource::Group(name.to_owned().into())
+}
+
+fn set(key: &str, value: &str) -> ConfigOp {
+    ConfigOp { key: key.into(), change: ConfigChange::Set(value.into()) }
+}
+
+fn alter(resource: ConfigResource, ops: Vec<ConfigOp>) -> AlterResourceConfigs {
+    let change = ResourceConfigChange { resource, replace: false, ops };
+    AlterResourceConfigs { resources: vec![change], validate_only: false }
+}
+
+#[test]
+fn configs_of_nodes_and_groups() {
+    use ConfigResource::{AllNodes, Node};
+    let invalid =
+        |key: &str, reason: &str| Rejection::InvalidConfig { key: key.into(), reason: reason.into() };
+    for (resource, op, expected) in [
+        (group(""), set("share.isolation.level", "read_committed"), None),
+        (Node(NodeId(-1)), set("log.retention.ms", "1"), None),
+        (
+            group("g"),
+            set("consumer.session.timeout.ms", "1"),
+            Some(invalid("consumer.session.timeout.ms", "1 is not between 45000 and 60000")),
+        ),
+        (group("g"), set("no.such", "1"), Some(invalid("no.such", "groups have no config 'no.such'"))),
+        (
+            group("g"),
+            ConfigOp { key: "no.such".into(), change: ConfigChange::Delete },
+            Some(invalid("no.such", "groups have no config 'no.such'")),
+        ),
+        (
+            group("g"),
+            ConfigOp { key: "share.isolation.level".into(), change: ConfigChange::Append("x".into()) },
+            Some(invalid(
+                "share.isolation.level",
+                "it is not a list: it can be set and deleted, not appended to or subtracted from",
+            )),
+        ),
+        (
+            AllNodes,
+            set("num.partitions", "3"),
+            Some(invalid(
+                "num.partitions",
+                "nodes have no config 'num.partitions' that can be changed while they run",
+            )),
+        ),
+        (
+            Node(NodeId(1)),
+            set("log.retention.ms", "soon"),
+            Some(invalid("log.retention.ms", "'soon' is not a 64-bit integer")),
+        ),
+        (
+            Node(NodeId(1)),
+            set("background.threads", "0"),
+            Some(invalid("background.threads", "'0' is not a number above 0")),
+        ),
+    ] {
+        let mut state = state();
+        let rejected = rejections(run(&mut state, alter(resource.clone(), vec![op.clone()])));
+        match expected {
+            Some(expected) => assert_eq!(rejected, [Some(expected)], "{resource:?} {op:?}"),
+            None => {
+                let is_nobody = matches!(rejected[0], Some(Rejection::InvalidConfigResource { .. }));
+                assert!(is_nobody, "{resource:?}: {rejected:?}");
+            }
+        }
+        assert!(state.resource_configs().is_empty());
+    }
+    let twice = vec![set("log.retention.ms", "1"), set("log.retention.ms", "2")];
+    check(alter(AllNodes, twice), Rejection::DuplicateConfig { key: "log.retention.ms".into() });
+    let crossed =
+        vec![set("log.cleaner.min.compaction.lag.ms", "9"), set("log.cleaner.max.compaction.lag.ms", "5")];
+    assert!(rejections(run(&mut state(), alter(AllNodes, crossed)))[0].is_some());
+}
+
+#[test]
+fn configs_of_nodes_and_groups_are_kept() {
+    let mut state = state();
+    let node = ConfigResource::Node(NodeId(1));
+    let asked = AlterResourceConfigs {
+        validate_only: true,
+        ..alter(node.clone(), vec![set("log.retention.ms", "1")])
+    };
+    assert_eq!(rejections(run(&mut state, asked)), [None]);
+    assert!(state.resource_configs().is_empty());
+    let list = |change| ConfigOp { key: "log.cleanup.policy".into(), change };
+    let delete = |key: &str| ConfigOp { key: key.into(), change: ConfigChange::Delete };
+    for (ops, replace, expected) in [
+        (
+            vec![set("background.threads", "9"), list(ConfigChange::Append("compact".into()))],
+            false,
+            vec!["9", "delete,compact"],
+        ),
+        (vec![list(ConfigChange::Subtract("delete".into()))], false, vec!["9", "compact"]),
+        (vec![set("log.retention.ms", "5")], true, vec!["5"]),
+        (vec![delete("log.retention.ms"), delete("log.retention.bytes")], false, vec![]),
+    ] {
+        let change = ResourceConfigChange { resource: node.clone(), replace, ops };
+        let command = AlterResourceConfigs { resources: vec![change], validate_only: false };
+        assert_eq!(rejections(run(&mut state, command)), [None]);
+        let configs: Vec<_> =
+            state.configs_of(&node).into_iter().flat_map(|configs| configs.values()).collect();
+        assert_eq!(configs, expected);
+        let reread = ClusterState::from_snapshot(&state.to_snapshot()).expect("it was just written");
+        assert_eq!(reread, state);
+    }
+    // What is left without configs is forgotten.
+    assert!(state.resource_configs().is_empty());
+    let both = alter(group("g"), vec![set("consumer.session.timeout.ms", "50000")]);
+    let both = AlterResourceConfigs {
+        resources: [both.resources.clone(), both.resources].concat(),
+        validate_only: false,
+    };
+    assert!(rejections(run(&mut state, both)).iter().all(Option::is_some));
+    run(&mut state, alter(group("g"), vec![set("consumer.session.timeout.ms", "50000")]));
+    let node_wide = GroupConfig { consumer_heartbeat_interval_ms: 100, ..GroupConfig::default() };
+    let config = state.group_config(&"g".into(), node_wide.clone());
+    assert_eq!((config.consumer_session_timeout_ms, config.consumer_heartbeat_interval_ms), (50_000, 100));
+    assert_eq!(state.group_config(&"other".into(), node_wide.clone()), node_wide);
+    for name in 1..limits::MAX_CONFIG_RESOURCES {
+        run(
+            &mut state,
+            alter(group(&name.to_string()), vec![set("share.isolation.level", "read_committed")]),
+        );
+    }
+    let rejected = rejections(run(&mut state, alter(node, vec![set("log.retention.ms", "5")])));
+    assert_eq!(rejected, [Some(Rejection::TooManyConfigResources)]);
 }
 
 #[test]

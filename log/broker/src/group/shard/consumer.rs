@@ -62,6 +62,7 @@ impl GroupShard {
         let mut changes = Changes::default();
         match &mut group.membership {
             Membership::Consumer(consumer) => {
+                consumer.keep_to(self.settings.consumer_limits.of_group(topics, id));
                 let answer = consumer.heartbeat(request, topics, now, &mut changes);
                 if answer.is_err() {
                     consumer.roll_back(changes);
@@ -96,7 +97,7 @@ impl GroupShard {
         changes: &mut Changes,
     ) -> Result<ConsumerGroup, Refusal> {
         let id = classic.id();
-        let limits = self.settings.consumer_limits;
+        let limits = self.settings.consumer_limits.of_group(topics, id);
         if request.epoch != GroupEpoch::JOINING {
             let message = format!("group {id} speaks the classic protocol");
             return Err(Refusal::new(ErrorCode::UnknownMemberId, message));
