@@ -86,20 +86,20 @@ pub(crate) struct Refusal {
     pub(crate) code: ErrorCode,
     /// What the code alone does not say, for those answers that carry a text.
     pub(crate) message: Option<String>,
-    /// The place in its batch of the record at fault, where it is a single one.
-    pub(crate) record_index: Option<i32>,
+    /// The places in their batch of the records at fault, where they can be told from the others.
+    pub(crate) record_indexes: Vec<i32>,
 }
 
 impl Refusal {
     /// A code with a text that says more.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: Some(message.into()), record_index: None }
+        Self { code, message: Some(message.into()), record_indexes: Vec::new() }
     }
 }
 
 impl From<ErrorCode> for Refusal {
     fn from(code: ErrorCode) -> Self {
-        Self { code, message: None, record_index: None }
+        Self { code, message: None, record_indexes: Vec::new() }
     }
 }
 
@@ -108,7 +108,7 @@ impl From<RecordError> for Refusal {
         Self {
             code: batch_code(&error),
             message: Some(error.to_string()),
-            record_index: error.record_index(),
+            record_indexes: error.record_index().into_iter().collect(),
         }
     }
 }
@@ -119,12 +119,13 @@ impl From<thalweg_storage::Error> for Refusal {
         if matches!(code, ErrorCode::KafkaStorageError | ErrorCode::UnknownServerError) {
             tracing::warn!(%error, "storage refused a request");
         }
-        let record_index = match &error {
-            thalweg_storage::Error::InvalidBatch(error) => error.record_index(),
-            thalweg_storage::Error::KeylessRecord { index } => Some(*index),
-            _ => None,
+        let message = Some(error.to_string());
+        let record_indexes = match error {
+            thalweg_storage::Error::InvalidBatch(error) => error.record_index().into_iter().collect(),
+            thalweg_storage::Error::KeylessRecords { indexes } => indexes,
+            _ => Vec::new(),
         };
-        Self { code, message: Some(error.to_string()), record_index }
+        Self { code, message, record_indexes }
     }
 }
 
@@ -212,7 +213,7 @@ pub(crate) fn storage_code(error: &thalweg_storage::Error) -> ErrorCode {
     use thalweg_storage::Error as Storage;
     match error {
         Storage::InvalidBatch(error) => batch_code(error),
-        Storage::KeylessRecord { .. } => ErrorCode::InvalidRecord,
+        Storage::KeylessRecords { .. } => ErrorCode::InvalidRecord,
         Storage::OffsetOutOfRange { .. } => ErrorCode::OffsetOutOfRange,
         Storage::StaleLeaderEpoch { .. } => ErrorCode::NotLeaderOrFollower,
         Storage::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use thalweg_protocol::record::RecordError;
 use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 
+/// How many records of a batch an error names at most.
+pub(crate) const MAX_INDEXES: usize = 1_000;
+
 /// Every error of this crate. The broker maps each to one error code of the protocol.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -13,11 +16,11 @@ pub enum Error {
     /// [`RecordError::kind`] sorts them.
     #[error("invalid record batch: {0}")]
     InvalidBatch(#[from] RecordError),
-    /// A record without a key for a compacted topic; nothing was appended.
-    #[error("record {index} of the batch has no key, which a compacted topic needs")]
-    KeylessRecord {
-        /// The record's place in the batch, from 0.
-        index: i32,
+    /// Records without keys for a compacted topic; nothing was appended.
+    #[error("records of the batch have no key, which a compacted topic needs: {indexes:?}")]
+    KeylessRecords {
+        /// Their places in the batch, from 0: the first thousand of them.
+        indexes: Vec<i32>,
     },
     /// The offset lies before the log's start or after its end.
     #[error("offset {offset} is outside of [{log_start}, {log_end}]")]

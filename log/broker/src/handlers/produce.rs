@@ -191,14 +191,17 @@ fn accepted(index: i32, info: &AppendInfo) -> PartitionProduceResponse {
 
 fn refused(index: i32, refusal: Refusal) -> PartitionProduceResponse {
     let message = refusal.message.map(ByteString::from);
+    let record_errors = refusal.record_indexes.into_iter().map(|batch_index| BatchIndexAndErrorMessage {
+        batch_index,
+        // That of the whole batch says it once for all.
+        batch_index_error_message: None,
+    });
     PartitionProduceResponse {
         index,
         error_code: refusal.code.code(),
         base_offset: -1,
-        error_message: message.clone(),
-        record_errors: refusal.record_index.map_or_else(Vec::new, |batch_index| {
-            vec![BatchIndexAndErrorMessage { batch_index, batch_index_error_message: message }]
-        }),
+        error_message: message,
+        record_errors: record_errors.collect(),
         ..Default::default()
     }
 }

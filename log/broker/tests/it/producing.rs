@@ -1,9 +1,10 @@
 //! Produce: acknowledgements, order, and what is refused.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::metadata::MetadataRequest;
 use thalweg_protocol::messages::produce::{ProduceRequest, TopicProduceData};
+use thalweg_protocol::record::BatchBuilder;
+use thalweg_protocol::{Compression, ErrorCode};
 
 use crate::calls::{
     PRODUCE, batch, batch_at, batches, create_topic, create_topic_with, fetch, list_offset, only, produce,
@@ -150,10 +151,16 @@ async fn bad_batches_are_refused_and_nothing_is_appended(harness: &Harness) {
     assert_eq!(ErrorCode::from(unknown.error_code), ErrorCode::UnknownTopicOrPartition);
     let keyless = create_topic_with(&client, "compacted", 1, &[("cleanup.policy", "compact")]).await;
     assert_eq!(keyless.error_code, 0);
-    let answer = only(client.call(produce_request("compacted", -1, vec![(0, good)]), PRODUCE).await);
+    // Each record without a key is named: producers send the others again (KIP-467).
+    let mut builder = BatchBuilder::new(Compression::None, None, 1024);
+    for key in [None, Some(b"k"), None, Some(b"l"), None] {
+        builder.append(0, key.map(|key| &key[..]), Some(b"v"), []).expect("there is room");
+    }
+    let mixed = builder.finish(&mut Default::default(), None).into_bytes();
+    let answer = only(client.call(produce_request("compacted", -1, vec![(0, mixed)]), PRODUCE).await);
     assert_eq!(ErrorCode::from(answer.error_code), ErrorCode::InvalidRecord);
-    assert_eq!(answer.record_errors.len(), 1);
-    assert_eq!(answer.record_errors[0].batch_index, 0);
+    let named: Vec<_> = answer.record_errors.iter().map(|error| error.batch_index).collect();
+    assert_eq!(named, [0, 2, 4]);
 }
 
 async fn topics_can_be_named_by_id(harness: &Harness) {

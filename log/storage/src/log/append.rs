@@ -15,7 +15,7 @@ use super::replay::parse_marker;
 use super::{Log, Offsets, Writer};
 use crate::batch_scan::{Damage, check_numbers, verify};
 use crate::config::{Durability, LogConfig, TimestampType};
-use crate::error::Error;
+use crate::error::{Error, MAX_INDEXES};
 use crate::producers::Verdict;
 
 thread_local! {
@@ -293,10 +293,8 @@ fn validated<'a>(
                 allow_control: false,
             };
             let valid = SCRATCH.with_borrow_mut(|scratch| validate(&batch, &rules, scratch))?;
-            if config.cleanup_policy.compact
-                && let Some(index) = valid.first_keyless
-            {
-                return Err(Error::KeylessRecord { index });
+            if config.cleanup_policy.compact && valid.first_keyless.is_some() {
+                return Err(Error::KeylessRecords { indexes: keyless(&batch)? });
             }
             if !is_stamped && valid.max_timestamp != batch.header().max_timestamp {
                 batch = Cow::Owned(batch.into_owned().with_max_timestamp(valid.max_timestamp));
@@ -313,6 +311,19 @@ fn validated<'a>(
         batch = Cow::Owned(batch.into_owned().appended_at(now_ms));
     }
     Ok(batch)
+}
+
+/// The places of the records without keys. Producers send the others again (KIP-467).
+fn keyless(batch: &RecordBatch) -> Result<Vec<i32>, Error> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let mut indexes = Vec::new();
+        for (index, record) in (0..).zip(batch.records(scratch)?) {
+            if record?.key.is_none() && indexes.len() < MAX_INDEXES {
+                indexes.push(index);
+            }
+        }
+        Ok(indexes)
+    })
 }
 
 /// The headers of the whole batches in `bytes`, and how many bytes those are.
