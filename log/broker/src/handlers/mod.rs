@@ -1,5 +1,6 @@
 //! One handler for each API, and the table of those that are served.
 
+mod acls;
 mod add_offsets_to_txn;
 mod add_partitions_to_txn;
 mod alter_client_quotas;
@@ -49,6 +50,7 @@ mod sync_group;
 mod transactional_produce;
 mod txn_offset_commit;
 mod update_features;
+mod user_scram_credentials;
 mod write_txn_markers;
 
 use std::future::Future;
@@ -118,6 +120,11 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::DescribeClientQuotas,
     ApiKey::AlterClientQuotas,
     ApiKey::DescribeTopicPartitions,
+    ApiKey::DescribeAcls,
+    ApiKey::CreateAcls,
+    ApiKey::DeleteAcls,
+    ApiKey::DescribeUserScramCredentials,
+    ApiKey::AlterUserScramCredentials,
 ];
 
 /// Whether requests to this API are taken in this version.
@@ -245,6 +252,13 @@ fn begin_administrative(context: &RequestContext, request: Request) -> Answer {
             Answer::now(get_telemetry_subscriptions::handle(&request))
         }
         Request::PushTelemetry(request) => Answer::now(push_telemetry::handle(&request)),
+        Request::DescribeAcls(_) => Answer::now(acls::refuse_describe(acls::none())),
+        Request::CreateAcls(request) => Answer::now(acls::refuse_create(&request, &acls::none())),
+        Request::DeleteAcls(request) => Answer::now(acls::refuse_delete(&request, &acls::none())),
+        Request::DescribeUserScramCredentials(request) => {
+            Answer::now(user_scram_credentials::describe(&request))
+        }
+        Request::AlterUserScramCredentials(request) => Answer::now(user_scram_credentials::alter(&request)),
         other => begin_coordinated(context.clone(), other),
     }
 }

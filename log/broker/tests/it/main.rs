@@ -28,6 +28,7 @@ mod offsets;
 mod producing;
 mod quotas;
 mod restarting;
+mod securing;
 mod topics;
 mod transaction_admin;
 mod transaction_rules;

@@ -88,6 +88,11 @@ harmless! {
     AlterClientQuotas: alter_client_quotas::AlterClientQuotasRequest,
     DescribeQuorum: describe_quorum::DescribeQuorumRequest,
     UpdateFeatures: update_features::UpdateFeaturesRequest,
+    DescribeAcls: describe_acls::DescribeAclsRequest,
+    CreateAcls: create_acls::CreateAclsRequest,
+    DeleteAcls: delete_acls::DeleteAclsRequest,
+    DescribeUserScramCredentials: describe_user_scram_credentials::DescribeUserScramCredentialsRequest,
+    AlterUserScramCredentials: alter_user_scram_credentials::AlterUserScramCredentialsRequest,
     GetTelemetrySubscriptions: get_telemetry_subscriptions::GetTelemetrySubscriptionsRequest,
     PushTelemetry: push_telemetry::PushTelemetryRequest,
     ListConfigResources: list_config_resources::ListConfigResourcesRequest,
@@ -170,6 +175,32 @@ async fn an_unknown_version_of_api_versions_is_answered_in_version_0() {
     // The connection can still be used.
     let mut answer = exchange(&mut socket, &header(18, 0)).await.expect("an answer");
     assert_eq!((answer.get_i32(), answer.get_i16()), (42, 0));
+    harness.finish().await;
+}
+
+/// As Kafka does. librdkafka up to 2.16 asks Metadata 9 and later for all topics with three bytes too many.
+#[tokio::test]
+async fn bytes_behind_a_request_are_passed_over() {
+    let harness = Harness::start(Way::Tcp).await;
+    let mut socket = TcpStream::connect(harness.broker.addresses()[0]).await.expect("it listens");
+    for (key, version, body) in [
+        (3, 1, &b"\0\0\0\0"[..]),
+        (3, 12, b"\0\x01\0\0\0"),
+        (10, 0, b"\0\x01g"),
+        (16, 3, b"\0\0"),
+        (18, 0, b""),
+        (22, 0, b"\xff\xff\0\0\0\x01"),
+        (60, 0, b"\0\0\0"),
+    ] {
+        for extra in [&b""[..], b"\0", b"\0\0\0", b"!!!!!"] {
+            let mut request = header(key, version);
+            request.put_slice(body);
+            request.put_slice(extra);
+            let answer = exchange(&mut socket, &request).await;
+            let correlation_id = answer.map(|mut answer| answer.get_i32());
+            assert_eq!(correlation_id, Some(42), "key {key} version {version} and {extra:?}");
+        }
+    }
     harness.finish().await;
 }
 
