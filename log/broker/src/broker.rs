@@ -134,12 +134,13 @@ impl Broker {
         let metrics_address = for_metrics.first().and_then(|socket| socket.local_addr().ok());
 
         let (opened, defaults) = (Arc::clone(&directory), topic_defaults.clone());
+        let storage = ManagerConfig { journal_files: config.journal_files, ..ManagerConfig::default() };
         let (controller, logs) = blocking(move || match given {
             Some(controller) => {
-                let logs = open_logs(&opened, &defaults, &controller.state())?;
+                let logs = open_logs(&opened, storage, &defaults, &controller.state())?;
                 Ok((controller, logs))
             }
-            None => open_state(&opened, &defaults),
+            None => open_state(&opened, storage, &defaults),
         })
         .await?;
         let node = node_of(&config, directory.identity().node_uuid, &controller.state())?;
@@ -339,6 +340,7 @@ fn node_of(config: &BrokerConfig, uuid: Uuid, state: &ClusterState) -> Result<No
 /// Opens the metadata, or makes it in a directory that has none and no logs either, and then the logs.
 fn open_state(
     directory: &Arc<DataDirectory>,
+    storage: ManagerConfig,
     defaults: &TopicDefaults,
 ) -> Result<(Controller, Arc<LogManager>), Error> {
     let cluster_id = directory.identity().cluster_id;
@@ -348,7 +350,7 @@ fn open_state(
     let is_missing = matches!(opened, Err(thalweg_controller::Error::Missing { .. }));
     let state = opened.as_ref().map_or_else(|_| Arc::new(ClusterState::new(cluster_id)), Controller::state);
     let controller = if is_missing { None } else { Some(opened?) };
-    let logs = open_logs(directory, defaults, &state)?;
+    let logs = open_logs(directory, storage, defaults, &state)?;
     let controller = match controller {
         Some(controller) => controller,
         None if logs.logs().is_empty() && logs.offline_logs().is_empty() => {
@@ -362,6 +364,7 @@ fn open_state(
 /// Opens the logs, with the configs that their topics have in `state`.
 fn open_logs(
     directory: &Arc<DataDirectory>,
+    storage: ManagerConfig,
     defaults: &TopicDefaults,
     state: &ClusterState,
 ) -> Result<Arc<LogManager>, Error> {
@@ -369,7 +372,7 @@ fn open_logs(
         let topic = state.topic(&partition.topic);
         topic.map_or_else(LogConfig::default, |topic| log_config(&defaults.resolve(topic)))
     };
-    Ok(Arc::new(LogManager::open(Arc::clone(directory), ManagerConfig::default(), &config_of)?))
+    Ok(Arc::new(LogManager::open(Arc::clone(directory), storage, &config_of)?))
 }
 
 async fn register(

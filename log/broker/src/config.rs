@@ -65,6 +65,10 @@ pub struct BrokerConfig {
     /// Threads that sync files. Default 4: a round syncs its files in parallel, and more does not help one
     /// disk.
     pub sync_threads: usize,
+    /// How many files of 32 MiB the journal of sync rounds may have; 0 for none. Default 4. With it a round over several
+    /// partitions that have little each is one write to disk and not a sync of each. The first two are made when there
+    /// have been 100 such syncs to save within a second.
+    pub journal_files: usize,
     /// Threads that read ahead what is not in the page cache. Default 4.
     pub read_threads: usize,
     /// How often retention looks at each log, in ms. Default 5 minutes, as Kafka's
@@ -145,6 +149,7 @@ impl Default for BrokerConfig {
             fetch_session_partitions: 262_144,
             fetch_session_min_idle_ms: 120_000,
             sync_threads: 4,
+            journal_files: 4,
             read_threads: 4,
             retention_check_interval_ms: 300_000,
             cleaner_check_interval_ms: 15_000,

@@ -126,7 +126,7 @@ pub struct ManagerConfig {
     pub recovery_threads: usize,
     /// How many files the journal of sync rounds has at most; with 0 there is none. It makes a round of several logs one write
     /// in place of a sync of each, for which every byte is written twice. The files are made when rounds are such that
-    /// this pays, two at first. 0: it is to be switched on.
+    /// this pays, two at first. Default 0: whoever has one directory of many logs switches it on.
     pub journal_files: usize,
     /// The size in bytes of each of them. 32 MiB: the segments are synced a few megabytes at a time then.
     pub journal_file_bytes: u64,
