@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use thalweg_protocol::Offset;
 
 use crate::error::Error;
 use crate::journal::{Gathered, Journal, LEAST_LOGS};
 use crate::log::Log;
+use crate::pacing::Pacing;
 use crate::synced_to::SyncedTo;
 
 /// Called from a sync thread after each sync of a log: with the offset up to which it is synced now, or with
@@ -31,8 +32,8 @@ pub struct SyncRounds {
     journal: Option<(Arc<Journal>, JoinHandle<()>)>,
 }
 
-/// After this long without a round the checkpoint is told what the last one did.
-const IDLE: Duration = Duration::from_millis(100);
+/// The checkpoint is told this often what rounds have done, and after this long without one: telling takes a sync, too.
+const TELLING: Duration = Duration::from_millis(100);
 
 /// After this long a log whose sync was put off (a full disk, no descriptors) is tried again, whatever the others do.
 const POSTPONEMENT: Duration = Duration::from_millis(100);
@@ -43,6 +44,12 @@ pub(crate) struct RoundQueue {
     state: Mutex<Rounds>,
     /// Signalled when there is something to do.
     wake: Condvar,
+    /// Signalled when a round that waits has enough.
+    has_enough: Condvar,
+    /// Bytes that were appended since the last round began.
+    unsynced: AtomicU64,
+    /// With so many bytes a round that waits has enough; `u64::MAX` when none waits.
+    enough: AtomicU64,
     rounds: AtomicU64,
     listener: SyncListener,
     checkpoint: Option<Arc<SyncedTo>>,
@@ -62,10 +69,15 @@ struct Rounds {
     /// Logs whose sync was put off, with the time from which it is tried again, the earliest first. They count as
     /// queued: their own appends do not ask for a round.
     postponed: VecDeque<(Instant, Arc<Log>)>,
-    /// Logs that were synced and of which the checkpoint has not been told.
+    /// Logs that were synced and of which the checkpoint has not been told, each once.
     untold: Vec<Arc<Log>>,
-    /// Whether a thread should tell the checkpoint.
+    /// Whether a thread should tell the checkpoint, and when one last did.
     telling_is_due: bool,
+    told: Option<Instant>,
+    /// How rounds wait for more, since when the last one is under way, and whether one waits.
+    pacing: Pacing,
+    began: Option<Instant>,
+    is_waiting: bool,
     is_stopping: bool,
 }
 
@@ -92,6 +104,9 @@ impl SyncRounds {
         let queue = Arc::new(RoundQueue {
             state: Mutex::default(),
             wake: Condvar::new(),
+            has_enough: Condvar::new(),
+            unsynced: AtomicU64::new(0),
+            enough: AtomicU64::new(u64::MAX),
             rounds: AtomicU64::new(0),
             listener,
             checkpoint,
@@ -115,7 +130,7 @@ impl SyncRounds {
 
     /// Puts `log` into the next round. Asking again before that round begins changes nothing.
     pub fn request(&self, log: &Arc<Log>) {
-        self.queue.request(Arc::clone(log));
+        self.queue.request(Arc::clone(log), 0);
     }
 
     /// From now on every append to `log` joins the next round, if its topic is durable.
@@ -134,6 +149,7 @@ impl Drop for SyncRounds {
     fn drop(&mut self) {
         self.queue.state.lock().is_stopping = true;
         self.queue.wake.notify_all();
+        self.queue.has_enough.notify_all();
         let mut is_listener = false;
         for thread in self.threads.drain(..) {
             // The listener may own the last handle on all of this.
@@ -172,6 +188,11 @@ impl fmt::Debug for RoundQueue {
 }
 
 impl Rounds {
+    /// Whether there is no round, nor one that waits.
+    fn is_idle(&self) -> bool {
+        self.in_progress == 0 && self.current.is_empty() && self.ungathered.is_empty() && !self.is_waiting
+    }
+
     /// Puts the logs whose time has come into the next round.
     fn resume_postponed(&mut self) {
         if self.postponed.is_empty() {
@@ -185,10 +206,24 @@ impl Rounds {
 }
 
 impl RoundQueue {
-    pub(crate) fn request(&self, log: Arc<Log>) {
+    /// Puts `log`, to which so many bytes were appended, into the next round.
+    pub(crate) fn request(&self, log: Arc<Log>, bytes: u64) {
+        let unsynced = self.unsynced.fetch_add(bytes, Ordering::SeqCst) + bytes;
+        let enough = self.enough.load(Ordering::SeqCst);
+        let is_enough = unsynced >= enough && unsynced - bytes < enough;
         if log.enter_queue() {
-            self.state.lock().next.push_back(log);
-            self.wake.notify_one();
+            let mut state = self.state.lock();
+            state.next.push_back(log);
+            // The thread that ends a round begins the next.
+            if state.is_idle() {
+                self.wake.notify_one();
+            }
+        } else if is_enough {
+            // Whoever is about to wait has looked before, under the lock.
+            drop(self.state.lock());
+        }
+        if is_enough {
+            self.has_enough.notify_one();
         }
     }
 
@@ -210,11 +245,7 @@ impl RoundQueue {
     }
 
     fn finished(&self) {
-        let mut state = self.state.lock();
-        state.in_progress -= 1;
-        if state.in_progress == 0 && state.current.is_empty() && !state.next.is_empty() {
-            self.wake.notify_one();
-        }
+        self.state.lock().in_progress -= 1;
     }
 
     fn next_job(&self) -> Job {
@@ -223,10 +254,14 @@ impl RoundQueue {
             if state.is_stopping {
                 return Job::Stop;
             }
-            if state.current.is_empty() && state.in_progress == 0 {
+            if state.is_idle() {
                 state.resume_postponed();
                 if !state.next.is_empty() {
-                    self.begin_round(&mut state);
+                    let has_waited = self.wait_for_enough(&mut state);
+                    if state.is_stopping {
+                        return Job::Stop;
+                    }
+                    self.begin_round(&mut state, has_waited);
                 }
             }
             if let Some(journal) = &self.journal
@@ -241,20 +276,46 @@ impl RoundQueue {
             }
             if state.telling_is_due {
                 state.telling_is_due = false;
+                state.told = Some(Instant::now());
                 return Job::Tell(take(&mut state.untold));
             }
             if state.untold.is_empty() && state.postponed.is_empty() {
                 self.wake.wait(&mut state);
-            } else if self.wake.wait_for(&mut state, IDLE).timed_out() && state.next.is_empty() {
-                state.telling_is_due = self.checkpoint.is_some() && !state.untold.is_empty();
+            } else if self.wake.wait_for(&mut state, TELLING).timed_out() && state.next.is_empty() {
+                state.telling_is_due = !state.untold.is_empty();
             }
         }
     }
 
-    /// The logs that asked are synced, and beside them the checkpoint is told of the round before.
-    fn begin_round(&self, state: &mut Rounds) {
+    /// Lets more logs and bytes come into the round that could begin, if that is worth it. Returns whether it has waited.
+    fn wait_for_enough(&self, state: &mut MutexGuard<'_, Rounds>) -> bool {
+        let Some(began) = state.began else { return false };
+        let pacing = state.pacing;
+        let wait = || pacing.wait(self.unsynced.load(Ordering::SeqCst), began.elapsed());
+        if wait().is_zero() {
+            return false;
+        }
+        state.is_waiting = true;
+        self.enough.store(pacing.enough(), Ordering::SeqCst);
+        loop {
+            let wait = wait();
+            if wait.is_zero() || state.is_stopping {
+                break;
+            }
+            self.has_enough.wait_for(state, wait);
+        }
+        self.enough.store(u64::MAX, Ordering::SeqCst);
+        state.is_waiting = false;
+        true
+    }
+
+    /// The logs that asked are synced, and beside them the checkpoint is told of rounds before, if it is time.
+    fn begin_round(&self, state: &mut Rounds, has_waited: bool) {
         self.rounds.fetch_add(1, Ordering::SeqCst);
-        state.telling_is_due = self.checkpoint.is_some() && !state.untold.is_empty();
+        state.pacing.begin(self.unsynced.swap(0, Ordering::SeqCst), has_waited);
+        state.began = Some(Instant::now());
+        let is_time = state.told.is_none_or(|told| told.elapsed() >= TELLING);
+        state.telling_is_due |= is_time && !state.untold.is_empty();
         let logs = take(&mut state.next);
         let jobs = match &self.journal {
             Some(_) if logs.len() >= LEAST_LOGS => {
@@ -294,7 +355,7 @@ impl RoundQueue {
         log.leave_queue();
         match log.sync() {
             Ok(synced) => {
-                if self.checkpoint.is_some() {
+                if self.checkpoint.is_some() && log.enter_untold() {
                     self.state.lock().untold.push(Arc::clone(log));
                 }
                 (self.listener)(log, Ok(synced));
@@ -313,6 +374,7 @@ impl RoundQueue {
 
     fn tell(&self, logs: Vec<Arc<Log>>) {
         let Some(checkpoint) = &self.checkpoint else { return };
+        logs.iter().for_each(|log| log.leave_untold());
         let told = logs
             .iter()
             .try_for_each(|log| checkpoint.record(log.partition(), || log.recorded_while_open()))
@@ -320,7 +382,8 @@ impl RoundQueue {
         if let Err(error) = told {
             tracing::warn!(%error, "the checkpoint is not told of a round");
             if error.is_retriable() {
-                self.state.lock().untold.extend(logs);
+                let again = logs.into_iter().filter(|log| log.enter_untold());
+                self.state.lock().untold.extend(again);
             }
         }
     }

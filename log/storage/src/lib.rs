@@ -18,6 +18,7 @@ mod leader_epochs;
 mod lock;
 mod log;
 mod manager;
+mod pacing;
 mod partition_name;
 mod producers;
 mod segment;

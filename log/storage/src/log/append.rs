@@ -66,7 +66,7 @@ impl Log {
         }
         let header = self.write_led(&mut writer, &batch, leader_epoch, &config, now_ms)?;
         drop(writer);
-        self.appended(&config);
+        self.appended(&config, batch.size_in_bytes());
         Ok(self.info(&header, if is_stamped { now_ms } else { -1 }))
     }
 
@@ -90,7 +90,7 @@ impl Log {
         writer.producers.check_marker(&marker)?;
         let header = self.write_led(&mut writer, &batch, marker.leader_epoch, &config, now_ms)?;
         drop(writer);
-        self.appended(&config);
+        self.appended(&config, batch.size_in_bytes());
         Ok(self.info(&header, -1))
     }
 
@@ -112,7 +112,7 @@ impl Log {
         drop(writer);
         // Some of it may be there although the rest is not.
         if log_end_offset > before {
-            self.appended(&config);
+            self.appended(&config, bytes);
         }
         result.map(|()| FollowerAppendInfo { bytes, batches: headers.len(), log_end_offset })
     }
@@ -205,9 +205,9 @@ impl Log {
     }
 
     /// On a durable topic every append joins the next round, whoever waits for it.
-    fn appended(&self, config: &LogConfig) {
+    fn appended(&self, config: &LogConfig, bytes: usize) {
         if config.durability == Durability::Synced {
-            self.request_sync();
+            self.request_sync(bytes as u64);
         }
     }
 

@@ -62,6 +62,8 @@ pub struct Log {
     rounds: OnceLock<Arc<RoundQueue>>,
     /// Whether the log waits for the next round.
     is_queued: AtomicBool,
+    /// Whether a round has synced it of which the checkpoint has not been told.
+    is_untold: AtomicBool,
     is_closed: AtomicBool,
     /// Guards the settings; held for the time of a copy.
     config: RwLock<Arc<LogConfig>>,
@@ -329,14 +331,14 @@ impl Log {
         // A second set of rounds would only sync what the first one does.
         let _ = self.rounds.set(Arc::clone(queue));
         if self.synced_offset() < self.log_end_offset() {
-            self.request_sync();
+            self.request_sync(0);
         }
     }
 
-    /// Puts the log into the next round, if there are rounds and it is not in it yet.
-    fn request_sync(&self) {
+    /// Puts the log into the next round, if there are rounds, with so many bytes more.
+    fn request_sync(&self, bytes: u64) {
         if let (Some(queue), Some(me)) = (self.rounds.get(), self.me.upgrade()) {
-            queue.request(me);
+            queue.request(me, bytes);
         }
     }
 
@@ -348,6 +350,16 @@ impl Log {
     /// From here on another append asks for another round.
     pub(crate) fn leave_queue(&self) {
         self.is_queued.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether this call is the one that puts the log among those of which the checkpoint is to be told.
+    pub(crate) fn enter_untold(&self) -> bool {
+        !self.is_untold.swap(true, Ordering::SeqCst)
+    }
+
+    /// The checkpoint is told of all that is synced by now.
+    pub(crate) fn leave_untold(&self) {
+        self.is_untold.store(false, Ordering::SeqCst);
     }
 }
 

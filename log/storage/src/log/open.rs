@@ -93,6 +93,7 @@ impl Log {
             me: me.clone(),
             rounds: OnceLock::new(),
             is_queued: AtomicBool::new(false),
+            is_untold: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             config: RwLock::new(Arc::new(config)),
             changing: Mutex::default(),

@@ -76,7 +76,7 @@ impl Log {
         writer.unsynced.snapshots.push(snapshot);
         writer.unsynced.directory = true;
         // On a relaxed topic too: this is when its bytes are synced.
-        self.request_sync();
+        self.request_sync(0);
         Ok(())
     }
 

@@ -213,3 +213,59 @@ fn a_sync_that_was_put_off_does_not_wait_for_the_others_to_fall_silent() {
         assert!(begun.elapsed() < PATIENCE, "{} rounds went by", rounds.rounds());
     }
 }
+
+fn checkpoint_syncs(world: &World) -> usize {
+    let performed = world.disk.performed();
+    let is_checkpoint = |path: &std::path::Path| path.file_name() == Some("synced-to".as_ref());
+    performed.iter().filter(|o| o.kind == OperationKind::Sync && is_checkpoint(&o.path)).count()
+}
+
+#[test]
+fn the_checkpoint_is_told_now_and_then_and_when_all_is_quiet() {
+    let world = World::new();
+    let manager = world.manager(&LogConfig::default());
+    make(&manager, 1, &LogConfig::default());
+    let log = manager.log(&partition("flights", 0)).expect("there");
+    let (listener, synced) = listener();
+    manager.start_sync_rounds(2, listener);
+    let (begun, before) = (Instant::now(), checkpoint_syncs(&world));
+    let mut rounds = 0;
+    while begun.elapsed() < Duration::from_millis(350) {
+        append(&log, Make::values(&["x"]));
+        synced.recv_timeout(PATIENCE).expect("a round").1.expect("synced");
+        rounds += 1;
+    }
+    let (told, most) = (checkpoint_syncs(&world) - before, begun.elapsed().as_millis() / 100 + 2);
+    assert!(rounds > 10 && told > 0 && told as u128 <= most, "{told} of {most} in {rounds} rounds");
+    // The last round, too, without another one.
+    let deadline = Instant::now() + PATIENCE;
+    while checkpoint_syncs(&world) - before == told {
+        assert!(Instant::now() < deadline, "the checkpoint never hears of the last rounds");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn rounds_come_to_carry_what_clients_have_under_way() {
+    const UNDER_WAY: usize = 5;
+    let world = World::new();
+    let manager = world.manager(&LogConfig::default());
+    make(&manager, 1, &LogConfig::default());
+    let log = manager.log(&partition("flights", 0)).expect("there");
+    let (listener, synced) = listener();
+    manager.start_sync_rounds(2, listener);
+    let value = "x".repeat(16 << 10);
+    let (mut ends, mut rounds) = (Vec::new(), 0);
+    for _ in 0..1_000 {
+        let end = append(&log, Make::values(&[&value])).last_offset.plus(1);
+        ends.push(end);
+        // A client has five batches under way and sends one for each that is answered.
+        while ends.len() == UNDER_WAY {
+            let answered = synced.recv_timeout(PATIENCE).expect("a round").1.expect("synced");
+            ends.retain(|end| *end > answered);
+            rounds += 1;
+        }
+    }
+    // Each round for itself would carry one or two: the model's disk takes no time.
+    assert!((150..500).contains(&rounds), "{rounds} rounds");
+}
