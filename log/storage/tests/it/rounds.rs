@@ -244,28 +244,3 @@ fn the_checkpoint_is_told_now_and_then_and_when_all_is_quiet() {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
-
-#[test]
-fn rounds_come_to_carry_what_clients_have_under_way() {
-    const UNDER_WAY: usize = 5;
-    let world = World::new();
-    let manager = world.manager(&LogConfig::default());
-    make(&manager, 1, &LogConfig::default());
-    let log = manager.log(&partition("flights", 0)).expect("there");
-    let (listener, synced) = listener();
-    manager.start_sync_rounds(2, listener);
-    let value = "x".repeat(16 << 10);
-    let (mut ends, mut rounds) = (Vec::new(), 0);
-    for _ in 0..1_000 {
-        let end = append(&log, Make::values(&[&value])).last_offset.plus(1);
-        ends.push(end);
-        // A client has five batches under way and sends one for each that is answered.
-        while ends.len() == UNDER_WAY {
-            let answered = synced.recv_timeout(PATIENCE).expect("a round").1.expect("synced");
-            ends.retain(|end| *end > answered);
-            rounds += 1;
-        }
-    }
-    // Each round for itself would carry one or two: the model's disk takes no time.
-    assert!((150..500).contains(&rounds), "{rounds} rounds");
-}
