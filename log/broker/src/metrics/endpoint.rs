@@ -13,22 +13,19 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::{exposition, scrape};
+use super::{Connections, exposition, scrape};
 use crate::core::Core;
 use crate::error::Error;
 use crate::server::listener;
 
-/// Connections at once; further ones wait.
+/// Connections at once; further ones are closed.
 const MAX_CONNECTIONS: usize = 16;
 
 /// How long the head of a request may take.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long to wait after the system has run out of descriptors or memory.
-const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
 /// Binds `address`, which must be one of this machine's own: nobody has to log in.
 ///
@@ -48,31 +45,16 @@ pub(crate) fn bind(address: &str) -> Result<Vec<TcpListener>, Error> {
 
 /// Answers requests on `listeners` until `stop` says so.
 pub(crate) fn serve(core: &Arc<Core>, listeners: Vec<TcpListener>, stop: &watch::Receiver<bool>) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let caps = listener::ConnectionCaps::new(MAX_CONNECTIONS, MAX_CONNECTIONS);
     for socket in listeners {
-        let (core, places, stop) = (Arc::clone(core), Arc::clone(&places), stop.clone());
+        let (core, caps, stop) = (Arc::clone(core), Arc::clone(&caps), stop.clone());
         let mut stopped = stop.clone();
         tokio::spawn(async move {
             let _alive = core.alive.clone();
-            tokio::select! {
-                () = accept(&core, socket, &places, &stop) => {}
-                _ = stopped.changed() => {}
-            }
-        });
-    }
-}
-
-async fn accept(
-    core: &Arc<Core>,
-    listener: TcpListener,
-    places: &Arc<Semaphore>,
-    stop: &watch::Receiver<bool>,
-) {
-    loop {
-        let Ok(place) = Arc::clone(places).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((socket, peer)) => {
-                let (core, mut stop) = (Arc::clone(core), stop.clone());
+            // The figures are those of the log's clients.
+            let uncounted = Connections::default();
+            let accepting = listener::accept(socket, caps, &uncounted, |socket, peer, place| {
+                let (core, mut stop) = (Arc::clone(&core), stop.clone());
                 tokio::spawn(async move {
                     let _alive = core.alive.clone();
                     tokio::select! {
@@ -81,12 +63,12 @@ async fn accept(
                     }
                     drop(place);
                 });
+            });
+            tokio::select! {
+                () = accepting => {}
+                _ = stopped.changed() => {}
             }
-            Err(error) => {
-                tracing::debug!(%error, "cannot accept connections to the metrics for the moment");
-                tokio::time::sleep(ACCEPT_BACKOFF).await;
-            }
-        }
+        });
     }
 }
 
