@@ -162,11 +162,11 @@ pub enum Error {
         name: String,
     },
     /// Another process holds the data directory.
-    #[error("{path} is in use by process {pid}{}", address.as_deref().map(|a| format!(" at {a}")).unwrap_or_default())]
+    #[error("{path} is in use by {}{}", holder(*pid), address.as_deref().map(|a| format!(" at {a}")).unwrap_or_default())]
     DirectoryHeld {
         /// The data directory.
         path: PathBuf,
-        /// The process that holds it, 0 when it has not said yet.
+        /// The process that holds it, 0 when it has not said yet or somebody has removed the file that says so.
         pid: u32,
         /// Where it listens, once it does.
         address: Option<String>,
@@ -224,6 +224,11 @@ pub enum Operation {
     List,
     /// Taking the lock file.
     Lock,
+}
+
+/// How a process is called that holds a directory.
+fn holder(pid: u32) -> String {
+    if pid == 0 { "another process".to_owned() } else { format!("process {pid}") }
 }
 
 impl std::fmt::Display for Operation {

@@ -329,6 +329,35 @@ fn a_directory_is_held_by_one() {
 }
 
 #[test]
+fn a_directory_is_held_though_its_lock_file_is_removed() {
+    let world = World::new();
+    let path = world.path("");
+    let open = || DataDirectory::open(&path, OURS, None, world.environment());
+    let held = open().expect("free");
+    held.announce("127.0.0.1:4242").expect("written");
+    std::fs::remove_file(path.join("lock")).expect("it is there");
+    let holder = DataDirectory::holder(&path).expect("read").expect("held");
+    assert_eq!((holder.pid, holder.address), (0, None), "nothing says whose it is");
+    // However often it is tried, and whatever is put in its place.
+    for content in [None, Some(""), Some("pid: 4711\naddress: 127.0.0.1:1\n")] {
+        if let Some(content) = content {
+            std::fs::write(path.join("lock"), content).expect("it can be written");
+        }
+        let error = open().expect_err("held");
+        assert!(matches!(&error, Error::DirectoryHeld { .. }), "{content:?}: {error}");
+        let expected = match content {
+            Some(content) if !content.is_empty() => "is in use by process 4711 at 127.0.0.1:1",
+            _ => "is in use by another process",
+        };
+        assert!(error.to_string().ends_with(expected), "{content:?}: {error}");
+        assert!(DataDirectory::holder(&path).expect("read").is_some());
+    }
+    drop(held);
+    assert_eq!(DataDirectory::holder(&path).expect("read"), None);
+    drop(open().expect("free again"));
+}
+
+#[test]
 fn foreign_newer_and_nameless_directories_are_refused() {
     let world = World::new();
     let path = world.path("data/below");
