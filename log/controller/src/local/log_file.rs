@@ -8,6 +8,7 @@ use thalweg_protocol::{Offset, Uuid};
 use super::disk::{Disk, DiskFile};
 use super::frame::{self, Header};
 use super::names;
+use super::stopped::Stopped;
 
 /// The log that is being appended to.
 pub(super) struct LogFile {
@@ -141,6 +142,12 @@ impl LogFile {
         self.file.sync()?;
         self.synced = self.length;
         Ok(())
+    }
+
+    /// Writes down where the log ends, all of which has been synced.
+    pub(super) fn note_stop(&self, disk: &dyn Disk, dir: &Path) -> Result<(), WriteError> {
+        let stopped = Stopped { first: self.first, length: self.synced };
+        write_whole(disk, &dir.join(names::STOPPED), &stopped.encode()).map(|_| ())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), AppendError> {

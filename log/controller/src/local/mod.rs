@@ -6,6 +6,7 @@ mod log_file;
 mod names;
 mod queue;
 mod recovery;
+mod stopped;
 mod worker;
 
 use std::path::Path;

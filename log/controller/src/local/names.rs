@@ -6,6 +6,9 @@ pub(super) const LOG: &str = ".log";
 pub(super) const SNAPSHOT: &str = ".snapshot";
 pub(super) const TEMPORARY: &str = ".tmp";
 
+/// The file that says where the log ended when the node was last stopped in order.
+pub(super) const STOPPED: &str = "stopped";
+
 const DIGITS: usize = 20;
 
 /// The name of the file that begins at, or stands before, the command at `offset`.
@@ -27,7 +30,8 @@ pub(super) fn is_whole(name: &str) -> bool {
 
 /// Whether a file of this name is one that this log has made, finished or not.
 pub(super) fn is_ours(name: &str) -> bool {
-    is_whole(name.strip_suffix(TEMPORARY).unwrap_or(name))
+    let name = name.strip_suffix(TEMPORARY).unwrap_or(name);
+    is_whole(name) || name == STOPPED
 }
 
 #[cfg(test)]
@@ -48,6 +52,7 @@ mod tests {
             assert_eq!(parse(other, LOG), None, "{other}");
         }
         assert!(is_ours("00000000000000004711.snapshot.tmp"));
+        assert!(is_ours(STOPPED) && is_ours("stopped.tmp"));
         assert!(!is_ours("notes.txt") && !is_ours("notes.tmp"));
     }
 }

@@ -8,6 +8,7 @@ use super::disk::Disk;
 use super::frame::{self, Header, HeaderFault};
 use super::log_file::Tail;
 use super::names;
+use super::stopped::{Stopped, StoppedFault};
 use crate::command::Command;
 use crate::error::Error;
 use crate::snapshot::{self, SnapshotError};
@@ -43,7 +44,12 @@ pub(super) fn recover(disk: &dyn Disk, dir: &Path, cluster_id: Uuid) -> Result<R
         _ => Error::io("list", dir, source),
     })?;
     let newest = |suffix| names.iter().filter_map(|name| names::parse(name, suffix)).max();
-    let log = newest(names::LOG).ok_or_else(|| Error::Missing { dir: dir.to_owned() })?;
+    let log = newest(names::LOG);
+    let stopped = read_stopped(disk, dir, &names)?;
+    if let Some(stopped) = stopped {
+        check_newest(dir, log, stopped)?;
+    }
+    let log = log.ok_or_else(|| Error::Missing { dir: dir.to_owned() })?;
     let snapshot = newest(names::SNAPSHOT);
     let start = snapshot.unwrap_or(Offset(0));
     if log > start {
@@ -55,13 +61,17 @@ pub(super) fn recover(disk: &dyn Disk, dir: &Path, cluster_id: Uuid) -> Result<R
     };
     let path = dir.join(names::of(log, names::LOG));
     let bytes = disk.read(&path).map_err(|source| Error::io("read", &path, source))?;
-    let scan = Scan { path: &path, bytes: &bytes }.run(cluster_id, log, start)?;
+    let least = stopped.filter(|stopped| stopped.first == log).map_or(0, |stopped| stopped.length);
+    let scan = Scan { path: &path, bytes: &bytes }.run(cluster_id, log, start, least)?;
     if snapshot.is_none() && scan.version == FIRST_FORMAT {
         // What stands in it was decided by the rules of its time.
         state = ClusterState::at_version(cluster_id, FIRST_METADATA_VERSION);
     }
-    let needed =
-        [Some(names::of(log, names::LOG)), snapshot.map(|offset| names::of(offset, names::SNAPSHOT))];
+    let needed = [
+        Some(names::of(log, names::LOG)),
+        snapshot.map(|offset| names::of(offset, names::SNAPSHOT)),
+        stopped.map(|_| names::STOPPED.to_owned()),
+    ];
     let is_leftover = |name: &String| names::is_ours(name) && !needed.contains(&Some(name.clone()));
     Ok(Recovered {
         state,
@@ -77,6 +87,33 @@ pub(super) fn recover(disk: &dyn Disk, dir: &Path, cluster_id: Uuid) -> Result<R
         leftovers: names.iter().filter(|name| is_leftover(name)).map(|name| dir.join(name)).collect(),
         log: path,
     })
+}
+
+/// Where the log ended when the node was last stopped in order; `None` if it never was, or by a version that did not say so.
+fn read_stopped(disk: &dyn Disk, dir: &Path, names: &[String]) -> Result<Option<Stopped>, Error> {
+    if !names.iter().any(|name| name == names::STOPPED) {
+        return Ok(None);
+    }
+    let path = dir.join(names::STOPPED);
+    let bytes = disk.read(&path).map_err(|source| Error::io("read", &path, source))?;
+    match Stopped::decode(&bytes) {
+        Ok(stopped) => Ok(Some(stopped)),
+        Err(StoppedFault::Newer { found }) => {
+            Err(Error::NewerFormat { path, found, supported: Stopped::VERSION })
+        }
+        Err(StoppedFault::Corrupt { what }) => {
+            Err(Error::Corrupt { path, position: 0, what: what.to_owned() })
+        }
+    }
+}
+
+/// Refuses to take an older log for the newest.
+fn check_newest(dir: &Path, newest: Option<Offset>, stopped: Stopped) -> Result<(), Error> {
+    if newest.is_some_and(|newest| newest >= stopped.first) {
+        return Ok(());
+    }
+    let what = format!("it is missing, and had {} bytes when the node was stopped", stopped.length);
+    Err(Error::Corrupt { path: dir.join(names::of(stopped.first, names::LOG)), position: 0, what })
 }
 
 fn read_snapshot(
@@ -106,6 +143,9 @@ fn read_snapshot(
 /// Whether a directory holds no metadata, or that of a cluster to which nothing has happened.
 pub(super) fn is_unused(disk: &dyn Disk, dir: &Path) -> Result<bool, Error> {
     let names = disk.list(dir).map_err(|source| Error::io("list", dir, source))?;
+    if names.iter().any(|name| name == names::STOPPED) {
+        return Ok(false);
+    }
     let first = names::of(Offset(0), names::LOG);
     if names.iter().any(|name| names::is_whole(name) && *name != first) {
         return Ok(false);
@@ -138,8 +178,9 @@ struct Scanned {
 }
 
 impl Scan<'_> {
-    /// Reads a log that begins with the command at `first`, for those from `start` on.
-    fn run(&self, cluster_id: Uuid, first: Offset, start: Offset) -> Result<Scanned, Error> {
+    /// Reads a log that begins with the command at `first`, for those from `start` on. Of all that counts there must be `least`
+    /// bytes.
+    fn run(&self, cluster_id: Uuid, first: Offset, start: Offset, least: u64) -> Result<Scanned, Error> {
         let header = Header::decode(self.bytes).map_err(|fault| match fault {
             HeaderFault::Newer { found } => {
                 Error::NewerFormat { path: self.path.to_owned(), found, supported: frame::FORMAT_VERSION }
@@ -171,6 +212,11 @@ impl Scan<'_> {
         }
         if position < self.bytes.len() && frame::was_synced(self.bytes, position) {
             return Err(self.corrupt(position, "what was written there cannot be read any more"));
+        }
+        if (position as u64) < least {
+            let what =
+                format!("it ends there, and had {least} bytes when the node was stopped: the rest is lost");
+            return Err(self.corrupt(position, &what));
         }
         if next < start {
             let what = format!("it ends before the command at {start}, where the snapshot stands");

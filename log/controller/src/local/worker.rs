@@ -51,7 +51,20 @@ impl Worker {
             }
             self.snapshot_if_due()?;
         }
-        self.log.sync().map_err(|error| self.offline("synced", &error))
+        self.log.sync().map_err(|error| self.offline("synced", &error))?;
+        self.note_stop()
+    }
+
+    /// The last word of an orderly stop: the next start finds it out if any of the log is gone.
+    fn note_stop(&self) -> Result<(), Offline> {
+        match self.log.note_stop(&*self.disk, &self.dir) {
+            Ok(()) => Ok(()),
+            Err(WriteError::NotNow(error)) => {
+                tracing::warn!(dir = %self.dir.display(), %error, "where the metadata log ends is not noted");
+                Ok(())
+            }
+            Err(WriteError::Failed(error)) => Err(self.offline("noted to end", &error)),
+        }
     }
 
     fn carry_out(&mut self, round: Vec<Waiting>) -> Result<(), Offline> {

@@ -113,6 +113,65 @@ fn a_log_cut_off_anywhere_keeps_its_whole_commands() {
 }
 
 #[test]
+fn a_log_cut_off_after_an_orderly_stop_is_noticed() {
+    let stopped = Path::new(DIR).join("stopped");
+    for snapshot_after_bytes in [u64::MAX, 200] {
+        let files = files(snapshot_after_bytes, false);
+        let newest = files.keys().filter(|path| path.extension().is_some_and(|kind| kind == "log")).max();
+        let newest = newest.expect("there is a log").clone();
+        let log = &files[&newest];
+        let cut = |length: usize| {
+            let mut cut = files.clone();
+            cut.insert(newest.clone(), log[..length].to_vec());
+            cut
+        };
+        // Cut at the end of each frame, which by itself looks like a log that never was longer, and within them.
+        for length in 0..log.len() {
+            let error = refused(&cut(length));
+            assert!(matches!(&error, Error::Corrupt { path, .. } if *path == newest), "{length}: {error}");
+        }
+        for (frame, _) in frames(log) {
+            let error = refused(&cut(frame)).to_string();
+            let expected = format!("had {} bytes when the node was stopped", log.len());
+            assert!(error.contains(&expected), "cut to {frame}: {error}");
+        }
+        let mut gone = files.clone();
+        gone.remove(&newest);
+        assert!(matches!(refused(&gone), Error::Corrupt { .. } | Error::Gap { .. }));
+
+        // The log grows on, and is cut by a crash: what came after the stop may be torn, and nothing before it.
+        let (disk, opened) = open(&files);
+        let controller = opened.expect("it is whole");
+        controller.propose(create(new_topic("next", 99))).expect("the disk is well");
+        let state = controller.state();
+        let grown = disk.after_crash(Survival::Nothing).files();
+        assert!(grown[&newest].len() > log.len());
+        assert_eq!(*open(&grown).1.expect("it is whole").state(), *state);
+        let mut torn = grown.clone();
+        torn.insert(newest.clone(), grown[&newest][..log.len() + 3].to_vec());
+        assert_eq!(*open(&torn).1.expect("a torn tail").state(), state_after(commands().len()));
+        torn.insert(newest.clone(), log[..log.len() - FRAME].to_vec());
+        assert!(matches!(refused(&torn), Error::Corrupt { .. }));
+
+        // The file itself: damaged, newer, missing.
+        for (position, flip) in [(0, 1), (20, 1), (31, 1)] {
+            let mut damaged = files.clone();
+            damaged.get_mut(&stopped).expect("it was stopped")[position] ^= flip;
+            assert!(matches!(refused(&damaged), Error::Corrupt { path, .. } if path == stopped));
+        }
+        let mut newer = files.clone();
+        newer.get_mut(&stopped).expect("it was stopped")[11] = 9;
+        assert!(matches!(refused(&newer), Error::NewerFormat { path, found: 9, .. } if path == stopped));
+        let mut without = files.clone();
+        without.remove(&stopped);
+        assert_eq!(
+            *open(&without).1.expect("as an older version left it").state(),
+            state_after(commands().len())
+        );
+    }
+}
+
+#[test]
 fn every_flipped_byte_of_a_log_is_noticed() {
     let files = files(u64::MAX, false);
     let log = &files[&log_path(0)];
@@ -210,7 +269,8 @@ fn every_damage_of_a_snapshot_is_noticed() {
 
 #[test]
 fn missing_files_are_missed() {
-    let files = files(300, false);
+    let mut files = files(300, false);
+    assert!(files.remove(&Path::new(DIR).join("stopped")).is_some(), "its word is another test's");
     let [log, snapshot] = [".log", ".snapshot"].map(|suffix| {
         files
             .keys()
@@ -253,11 +313,14 @@ fn newer_and_foreign_files_are_refused() {
     for (path, bytes) in &files {
         let mut newer = files.clone();
         let mut bytes = bytes.clone();
-        bytes[8..12].copy_from_slice(&4_u32.to_be_bytes());
+        let supported = u32::from_be_bytes(bytes[8..12].try_into().unwrap());
+        let newest = supported + 1;
+        bytes[8..12].copy_from_slice(&newest.to_be_bytes());
         newer.insert(path.clone(), bytes);
         let error = refused(&newer);
         assert!(
-            matches!(&error, Error::NewerFormat { path: found, found: 4, supported: 3 } if found == path),
+            matches!(&error, Error::NewerFormat { path: at, found, supported: known }
+                if at == path && (*found, *known) == (newest, supported)),
             "{error}"
         );
         assert!(error.to_string().contains("start the newer version again"), "{error}");
@@ -310,13 +373,16 @@ fn leftovers_go_and_files_of_others_stay() {
     let kept: Files = files.clone();
     files.insert(log_path(0), b"an older log".to_vec());
     files.insert(snapshot_path(1), b"an older snapshot".to_vec());
-    files.insert(Path::new(DIR).join("00000000000000000009.log.tmp"), b"half".to_vec());
+    for half in ["00000000000000000009.log.tmp", "stopped.tmp"] {
+        files.insert(Path::new(DIR).join(half), b"half".to_vec());
+    }
     let foreign = Path::new(DIR).join("notes.txt");
     files.insert(foreign.clone(), b"hands off".to_vec());
     let (disk, opened) = open(&files);
     let controller = opened.expect("nothing that is needed is damaged");
     assert_eq!(*controller.state(), state_after(commands().len()));
     let left: Vec<PathBuf> = disk.files().into_keys().collect();
-    let expected: Vec<PathBuf> = kept.into_keys().chain([foreign]).collect();
+    let mut expected: Vec<PathBuf> = kept.into_keys().chain([foreign]).collect();
+    expected.sort();
     assert_eq!(left, expected);
 }

@@ -273,7 +273,7 @@ fn a_real_directory_is_created_opened_and_guarded() {
     let expected = controller.state();
     drop(controller);
     let files = std::fs::read_dir(&dir).expect("it is there").count();
-    assert_eq!(files, 2, "a snapshot and a log");
+    assert_eq!(files, 3, "a snapshot, a log and where it ended");
 
     let controller =
         LocalDriver::open(Arc::clone(&disk), &dir, CLUSTER, config.clone()).expect("it is whole");
