@@ -6,15 +6,15 @@ use thalweg_protocol::messages::alter_configs::{AlterConfigsResourceResponse, Al
 use thalweg_protocol::messages::incremental_alter_configs::{self, IncrementalAlterConfigsResponse};
 
 use super::{
-    RequestContext, acls, add_offsets_to_txn, add_partitions_to_txn, alter_client_quotas, api_versions,
-    consumer_group_describe, consumer_group_heartbeat, create_partitions, create_topics, delete_groups,
-    delete_records, delete_topics, describe_client_quotas, describe_cluster, describe_configs,
-    describe_groups, describe_log_dirs, describe_producers, describe_quorum, describe_topic_partitions,
-    describe_transactions, elect_leaders, end_txn, fetch, find_coordinator, get_telemetry_subscriptions,
-    heartbeat, init_producer_id, join_group, leave_group, list_config_resources, list_groups, list_offsets,
-    list_transactions, metadata, offset_commit, offset_delete, offset_fetch, offset_for_leader_epoch,
-    produce, push_telemetry, sync_group, txn_offset_commit, update_features, user_scram_credentials,
-    write_txn_markers,
+    RequestContext, acls, add_offsets_to_txn, add_partitions_to_txn, alter_client_quotas,
+    alter_replica_log_dirs, api_versions, consumer_group_describe, consumer_group_heartbeat,
+    create_partitions, create_topics, delete_groups, delete_records, delete_topics, describe_client_quotas,
+    describe_cluster, describe_configs, describe_groups, describe_log_dirs, describe_producers,
+    describe_quorum, describe_topic_partitions, describe_transactions, elect_leaders, end_txn, fetch,
+    find_coordinator, get_telemetry_subscriptions, heartbeat, init_producer_id, join_group, leave_group,
+    list_config_resources, list_groups, list_offsets, list_transactions, metadata, offset_commit,
+    offset_delete, offset_fetch, offset_for_leader_epoch, partition_reassignments, produce, push_telemetry,
+    sync_group, txn_offset_commit, update_features, user_scram_credentials, write_txn_markers,
 };
 use crate::server::Answer;
 
@@ -86,6 +86,13 @@ fn deny_administrative(context: &RequestContext, request: Request) -> Answer {
         Request::DescribeProducers(request) => Answer::now(describe_producers::refuse(request, TOPIC)),
         Request::GetTelemetrySubscriptions(_) => Answer::now(get_telemetry_subscriptions::refuse(CLUSTER)),
         Request::PushTelemetry(_) => Answer::now(push_telemetry::refuse(CLUSTER)),
+        Request::AlterReplicaLogDirs(request) => {
+            Answer::now(alter_replica_log_dirs::refuse(request, CLUSTER))
+        }
+        Request::AlterPartitionReassignments(_) => {
+            Answer::now(partition_reassignments::refuse_alter(CLUSTER))
+        }
+        Request::ListPartitionReassignments(_) => Answer::now(partition_reassignments::refuse_list(CLUSTER)),
         Request::DescribeAcls(_) => Answer::now(acls::refuse_describe(CLUSTER.into())),
         Request::CreateAcls(request) => Answer::now(acls::refuse_create(&request, &CLUSTER.into())),
         Request::DeleteAcls(request) => Answer::now(acls::refuse_delete(&request, &CLUSTER.into())),

@@ -34,18 +34,24 @@ pub(crate) fn refuse(code: ErrorCode) -> DescribeLogDirsResponse {
 
 fn describe(core: &Core, request: &DescribeLogDirsRequest) -> DescribeLogDirsResponse {
     let directory = core.partitions.logs().directory();
-    let path = std::path::absolute(directory.path()).unwrap_or_else(|_| directory.path().to_owned());
-    let log_dir = ByteString::from(path.display().to_string());
+    let log_dir = log_dir(core);
     let result = if directory.environment().health.check().is_err() {
         let error_code = ErrorCode::KafkaStorageError.code();
         let (total_bytes, usable_bytes) = (UNKNOWN, UNKNOWN);
         DescribeLogDirsResult { error_code, log_dir, total_bytes, usable_bytes, ..Default::default() }
     } else {
-        let (total_bytes, usable_bytes) = space(&path).unwrap_or((UNKNOWN, UNKNOWN));
+        let (total_bytes, usable_bytes) = space(Path::new(&*log_dir)).unwrap_or((UNKNOWN, UNKNOWN));
         let topics = topics(core, request);
         DescribeLogDirsResult { log_dir, topics, total_bytes, usable_bytes, ..Default::default() }
     };
     DescribeLogDirsResponse { results: vec![result], ..Default::default() }
+}
+
+/// The directory of this node's logs, as it is shown.
+pub(super) fn log_dir(core: &Core) -> ByteString {
+    let directory = core.partitions.logs().directory().path();
+    let path = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    path.display().to_string().into()
 }
 
 /// The sizes of the logs that are asked for; of those that are not here nothing is said.

@@ -5,6 +5,7 @@ mod add_offsets_to_txn;
 mod add_partitions_to_txn;
 mod alter_client_quotas;
 mod alter_configs;
+mod alter_replica_log_dirs;
 pub(crate) mod api_versions;
 mod asked_offsets;
 mod configs;
@@ -44,6 +45,7 @@ mod offset_commit;
 mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
+mod partition_reassignments;
 mod produce;
 mod push_telemetry;
 mod sync_group;
@@ -120,6 +122,9 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::DescribeClientQuotas,
     ApiKey::AlterClientQuotas,
     ApiKey::DescribeTopicPartitions,
+    ApiKey::AlterReplicaLogDirs,
+    ApiKey::AlterPartitionReassignments,
+    ApiKey::ListPartitionReassignments,
     ApiKey::DescribeAcls,
     ApiKey::CreateAcls,
     ApiKey::DeleteAcls,
@@ -252,6 +257,13 @@ fn begin_administrative(context: &RequestContext, request: Request) -> Answer {
             Answer::now(get_telemetry_subscriptions::handle(&request))
         }
         Request::PushTelemetry(request) => Answer::now(push_telemetry::handle(&request)),
+        Request::AlterReplicaLogDirs(request) => {
+            Answer::now(alter_replica_log_dirs::handle(context, request))
+        }
+        Request::AlterPartitionReassignments(request) => {
+            Answer::now(partition_reassignments::alter(context, request))
+        }
+        Request::ListPartitionReassignments(_) => Answer::now(partition_reassignments::list()),
         Request::DescribeAcls(_) => Answer::now(acls::refuse_describe(acls::none())),
         Request::CreateAcls(request) => Answer::now(acls::refuse_create(&request, &acls::none())),
         Request::DeleteAcls(request) => Answer::now(acls::refuse_delete(&request, &acls::none())),

@@ -23,6 +23,7 @@ mod kcat;
 mod limits;
 mod listening;
 mod metrics;
+mod moving;
 mod offset_deleting;
 mod offsets;
 mod producing;
