@@ -267,6 +267,9 @@ fn check(config: &BrokerConfig) -> Result<(), Error> {
     at_least_one("offsets_topic_partitions", i64::from(config.offsets_topic_partitions))?;
     at_least_one("transaction_topic_partitions", i64::from(config.transaction_topic_partitions))?;
     at_least_one("group_consumer_heartbeat_interval_ms", config.group_consumer_heartbeat_interval_ms.into())?;
+    at_least_one("group_share_heartbeat_interval_ms", config.group_share_heartbeat_interval_ms.into())?;
+    at_least_one("group_share_delivery_count_limit", config.group_share_delivery_count_limit.into())?;
+    at_least_one("share_state_topic_partitions", config.share_state_topic_partitions.into())?;
     at_least_one("sync_threads", config.sync_threads as i64)?;
     at_least_one("retention_check_interval_ms", config.retention_check_interval_ms as i64)?;
     at_least_one("cleaner_check_interval_ms", config.cleaner_check_interval_ms as i64)?;
@@ -439,9 +442,11 @@ async fn start_coordinators(
     groups.load_all().await;
     transactions.load_all().await;
     transactions.reconcile().await;
+    groups.shares().load_all().await;
     for keeps_time in [
         Box::pin(Arc::clone(&groups).run()) as Pin<Box<dyn Future<Output = ()> + Send>>,
         Box::pin(Arc::clone(&transactions).run()),
+        Box::pin(Arc::clone(groups.shares()).run()),
     ] {
         let alive = alive.clone();
         runtime.spawn(async move {

@@ -112,6 +112,27 @@ pub struct BrokerConfig {
     /// Which groups with members may change from one protocol to the other. Default both ways, as Kafka's
     /// `group.consumer.migration.policy`. Groups without members may always.
     pub group_consumer_migration_policy: GroupMigrationPolicy,
+    /// How often members of share groups (KIP-932) send heartbeats, in ms. Default 5 s, as Kafka's
+    /// `group.share.heartbeat.interval.ms`.
+    pub group_share_heartbeat_interval_ms: i32,
+    /// After how long without a heartbeat such a member is given up, in ms. Default 45 s, as Kafka's
+    /// `group.share.session.timeout.ms`.
+    pub group_share_session_timeout_ms: u64,
+    /// The most members of one share group. Default 200, as Kafka's `group.share.max.size`.
+    pub group_share_max_size: usize,
+    /// How long in ms a member of a share group may have a record before it is delivered to another. Default 30 s, as
+    /// Kafka's `group.share.record.lock.duration.ms`.
+    pub group_share_record_lock_duration_ms: u64,
+    /// How often a record is delivered to a share group at most; then it is given up. Default 5, as Kafka's
+    /// `group.share.delivery.count.limit`.
+    pub group_share_delivery_count_limit: i16,
+    /// How many records of one partition a share group may have before it that it is not done with. Default 2,000, as Kafka's
+    /// `group.share.partition.max.record.locks`.
+    pub group_share_partition_max_record_locks: u64,
+    /// Sessions of members of share groups at once. Default 2,000, as Kafka's `group.share.max.share.sessions`.
+    pub group_share_max_share_sessions: usize,
+    /// Partitions of `__share_group_state`, once it is made; it cannot be changed afterwards. Default 4.
+    pub share_state_topic_partitions: i32,
     /// The longest metadata of a committed offset in bytes. Default 4,096, as Kafka's.
     pub offset_metadata_max_bytes: usize,
     /// How long in ms the offsets of a group without members are kept. Default 7 days, as Kafka's.
@@ -166,6 +187,14 @@ impl Default for BrokerConfig {
             group_consumer_session_timeout_ms: 45_000,
             group_consumer_max_size: 10_000,
             group_consumer_migration_policy: GroupMigrationPolicy::Bidirectional,
+            group_share_heartbeat_interval_ms: 5_000,
+            group_share_session_timeout_ms: 45_000,
+            group_share_max_size: 200,
+            group_share_record_lock_duration_ms: 30_000,
+            group_share_delivery_count_limit: 5,
+            group_share_partition_max_record_locks: 2_000,
+            group_share_max_share_sessions: 2_000,
+            share_state_topic_partitions: 4,
             offset_metadata_max_bytes: 4_096,
             offsets_retention_ms: 7 * 24 * 3_600_000,
             transaction_max_timeout_ms: 900_000,

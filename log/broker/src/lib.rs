@@ -21,6 +21,7 @@ mod partitions;
 mod pattern;
 mod quota;
 mod server;
+mod share;
 mod topic_config;
 mod topics;
 mod transaction;

@@ -122,6 +122,22 @@ settings! {
         "Milliseconds without a heartbeat after which a member of the consumer protocol is given up.";
     "group.consumer.max.size": INT, group_consumer_max_size, 1,
         "Members that a group of the consumer protocol may have.";
+    "group.share.heartbeat.interval.ms": INT, group_share_heartbeat_interval_ms, 1,
+        "Milliseconds between two heartbeats of a member of a share group.";
+    "group.share.session.timeout.ms": INT, group_share_session_timeout_ms, 1,
+        "Milliseconds without a heartbeat after which a member of a share group is given up.";
+    "group.share.max.size": INT, group_share_max_size, 1,
+        "Members that a share group may have.";
+    "group.share.record.lock.duration.ms": INT, group_share_record_lock_duration_ms, 1,
+        "Milliseconds for which a member of a share group may have a record.";
+    "group.share.delivery.count.limit": INT, group_share_delivery_count_limit, 1,
+        "How often a record is delivered to a share group at most.";
+    "group.share.partition.max.record.locks": INT, group_share_partition_max_record_locks, 1,
+        "Records of a partition that a share group may have before it.";
+    "group.share.max.share.sessions": INT, group_share_max_share_sessions, 1,
+        "Sessions of members of share groups at once.";
+    "share.coordinator.state.topic.num.partitions": INT, share_state_topic_partitions, 1,
+        "Partitions of the topic of what share groups have read, once it is made.";
     "offset.metadata.max.bytes": INT, offset_metadata_max_bytes, 0,
         "Bytes that the metadata of a committed offset may have.";
     "transaction.max.timeout.ms": INT, transaction_max_timeout_ms, 1,

@@ -12,7 +12,7 @@ use thalweg_protocol::{
 };
 use thalweg_storage::{MarkerAppend, ReadBound};
 
-use crate::error::Refusal;
+use crate::error::{Refusal, storage_code};
 use crate::partition::Partition;
 
 /// How many bytes are read at a time when a journal is replayed: large enough for the disk to stream.
@@ -85,6 +85,29 @@ impl Journal {
     /// Whether `partition` still is this journal, in the same epoch.
     pub(crate) fn is(&self, partition: &Arc<Partition>) -> bool {
         Arc::ptr_eq(&self.partition, partition) && partition.leader_epoch() == self.epoch
+    }
+
+    /// The offset of its first record.
+    pub(crate) fn start(&self) -> Offset {
+        self.partition.log().log_start_offset()
+    }
+
+    /// The offset that its next record gets.
+    pub(crate) fn end(&self) -> Offset {
+        self.partition.log().log_end_offset()
+    }
+
+    /// Lets go of the records before `offset`, as far as they are committed. Blocks on the disk.
+    ///
+    /// # Errors
+    /// KAFKA_STORAGE_ERROR.
+    pub(crate) fn trim(&self, offset: Offset) -> Result<(), ErrorCode> {
+        let log = self.partition.log();
+        let offset = offset.min(log.high_watermark());
+        if offset > log.log_start_offset() {
+            log.delete_records(offset).map_err(|error| storage_code(&error))?;
+        }
+        Ok(())
     }
 
     /// Appends `records` as one batch, stamped with `timestamp_ms`; transactionally if a producer is given. Returns the

@@ -39,6 +39,7 @@ pub(crate) use heartbeat::{Heartbeat, HeartbeatAnswer};
 pub(crate) use image::{Change, GroupFacts, Image};
 pub(crate) use member::{ClassicMember, CurrentAssignment, MemberMetadata, MemberState};
 pub(crate) use regex::ResolvedRegex;
+pub(crate) use target::topics_hash;
 
 use super::topic_image::TopicImage;
 use crate::coordinator::Now;
@@ -58,7 +59,8 @@ impl GroupEpoch {
     /// A static member that leaves and will come back under another member id.
     pub(crate) const LEFT_FOR_NOW: Self = Self(-2);
 
-    fn next(self) -> Self {
+    /// The epoch after this one.
+    pub(crate) fn next(self) -> Self {
         Self(self.0.checked_add(1).unwrap_or(1))
     }
 }
@@ -132,6 +134,19 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// Makes a change to `image`, and notes it.
+    pub(crate) fn put(&mut self, image: &mut Image, change: Change) {
+        self.undo.push(image.apply(change.clone()));
+        self.made.push(change);
+    }
+
+    /// Takes everything back again.
+    pub(crate) fn take_back(self, image: &mut Image) {
+        for change in self.undo.into_iter().rev() {
+            image.apply(change);
+        }
+    }
+
     /// What is to be written, in this order.
     pub(crate) fn made(&self) -> &[Change] {
         &self.made
@@ -224,16 +239,13 @@ impl ConsumerGroup {
 
     /// Takes back what was decided, since it cannot be written.
     pub(crate) fn roll_back(&mut self, changes: Changes) {
-        for change in changes.undo.into_iter().rev() {
-            self.image.apply(change);
-        }
+        changes.take_back(&mut self.image);
         // What was noticed of the topics may have been taken back, too.
         self.seen_topics = 0;
     }
 
     fn put(&mut self, changes: &mut Changes, change: Change) {
-        changes.undo.push(self.image.apply(change.clone()));
-        changes.made.push(change);
+        changes.put(&mut self.image, change);
     }
 
     /// Starts the next epoch of the group.

@@ -14,6 +14,7 @@ use super::shard::{GroupSettings, GroupShard};
 use super::topic_image::{TopicImage, Topics};
 use crate::config::BrokerConfig;
 use crate::coordinator::{Due, Setting, Shard, Shards, Timekeeper};
+use crate::share::Shares;
 use crate::topics::CONSUMER_OFFSETS;
 
 /// How often offsets that have expired are looked for: Kafka's `offsets.retention.check.interval.ms`.
@@ -24,6 +25,7 @@ pub(crate) struct GroupCoordinator {
     shards: Shards<GroupShard>,
     setting: Setting,
     topics: Arc<Topics>,
+    shares: Arc<Shares>,
     wake: Arc<Notify>,
 }
 
@@ -32,6 +34,7 @@ impl GroupCoordinator {
     pub(crate) fn new(config: &BrokerConfig, controller: &Controller, setting: Setting) -> Self {
         let wake = Arc::new(Notify::new());
         let topics = Arc::new(Topics::follow(controller));
+        let shares = Arc::new(Shares::new(config, Arc::clone(&topics), setting.clone()));
         let settings = GroupSettings {
             limits: GroupLimits {
                 initial_rebalance_delay_ms: config.group_initial_rebalance_delay_ms,
@@ -46,12 +49,13 @@ impl GroupCoordinator {
             },
             migration: config.group_consumer_migration_policy,
             topics: Arc::clone(&topics),
+            shares: Arc::clone(&shares),
             retention_ms: config.offsets_retention_ms,
             setting: setting.clone(),
             wake: Arc::clone(&wake),
         };
         let shards = Shards::new(CONSUMER_OFFSETS, Arc::clone(&setting.partitions), settings);
-        Self { shards, setting, topics, wake }
+        Self { shards, setting, topics, shares, wake }
     }
 
     /// The shard that group `id` belongs to, loaded if it was not.
@@ -68,6 +72,11 @@ impl GroupCoordinator {
     /// The topics of the cluster as the groups see them.
     pub(crate) fn topics(&self) -> TopicImage {
         self.topics.image()
+    }
+
+    /// What share groups read.
+    pub(crate) fn shares(&self) -> &Arc<Shares> {
+        &self.shares
     }
 
     /// The partition of `__consumer_offsets` that keeps the offsets of group `id`.

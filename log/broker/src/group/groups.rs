@@ -12,8 +12,12 @@ use super::consumer::{ConsumerGroup, ConsumerLimits, Image};
 use super::membership::{GroupType, Membership};
 use super::offsets::Offsets;
 use super::records::GroupRecord;
+use super::share::ShareGroup;
 use super::topic_image::TopicImage;
 use crate::coordinator::Now;
+
+/// The protocol type of share groups.
+const SHARE: &str = "share";
 
 /// A group and its offsets.
 #[derive(Debug)]
@@ -136,6 +140,7 @@ impl Groups {
             protocol_type: match &group.membership {
                 Membership::Classic(group) => group.protocol_type().cloned().unwrap_or_default(),
                 Membership::Consumer(_) => ByteString::from_static(CONSUMER),
+                Membership::Share(_) => ByteString::from_static(SHARE),
             },
             group_type: group.membership.group_type(),
             state: group.membership.state_name(),
@@ -179,6 +184,7 @@ pub(crate) struct Replay {
     groups: Groups,
     metadata: HashMap<ByteString, GroupMetadata>,
     images: HashMap<ByteString, Image>,
+    share_images: HashMap<ByteString, Image>,
     consumer_limits: ConsumerLimits,
     now: Now,
 }
@@ -190,6 +196,7 @@ impl Replay {
             groups: Groups::new(limits),
             metadata: HashMap::new(),
             images: HashMap::new(),
+            share_images: HashMap::new(),
             consumer_limits,
             now,
         }
@@ -211,6 +218,9 @@ impl Replay {
             }
             GroupRecord::Consumer { group, change } => {
                 self.images.entry(group).or_default().apply(change);
+            }
+            GroupRecord::Share { group, change } => {
+                self.share_images.entry(group).or_default().apply(change);
             }
             GroupRecord::Offset { group, topic, partition, committed: Some(offset) } => match producer {
                 Some(producer) => {
@@ -235,8 +245,12 @@ impl Replay {
         self.groups.complete(producer, commits);
     }
 
-    /// The groups at the log's end.
-    pub(crate) fn finish(mut self, topics: &TopicImage) -> Groups {
+    /// The groups at the log's end. `share_limits` tells the limits of a share group.
+    pub(crate) fn finish(
+        mut self,
+        topics: &TopicImage,
+        share_limits: impl Fn(&ByteString) -> ConsumerLimits,
+    ) -> Groups {
         let limits = self.groups.limits;
         for (id, metadata) in self.metadata {
             self.groups.get_or_create(&id, self.now).membership =
@@ -247,6 +261,12 @@ impl Replay {
                 let limits = self.consumer_limits.of_group(topics, &id);
                 let group = ConsumerGroup::restore(id.clone(), image, limits, self.now);
                 self.groups.get_or_create(&id, self.now).membership = Membership::Consumer(group);
+            }
+        }
+        for (id, image) in self.share_images {
+            if !image.is_blank() {
+                let group = ShareGroup::restore(id.clone(), image, share_limits(&id), self.now);
+                self.groups.get_or_create(&id, self.now).membership = Membership::Share(group);
             }
         }
         self.groups.groups.retain(|id, group| {

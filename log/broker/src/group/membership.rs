@@ -5,6 +5,7 @@ use thalweg_protocol::ErrorCode;
 use super::classic::{ClassicGroup, GroupState, Subscription};
 use super::commit::Commit;
 use super::consumer::ConsumerGroup;
+use super::share::ShareGroup;
 use crate::coordinator::Now;
 
 /// Who is in a group, by the protocol that they speak.
@@ -14,6 +15,8 @@ pub(crate) enum Membership {
     Classic(ClassicGroup),
     /// The coordinator assigns (KIP-848).
     Consumer(ConsumerGroup),
+    /// The coordinator assigns, and several may read a partition (KIP-932).
+    Share(ShareGroup),
 }
 
 /// The kind of a group, as ListGroups names it.
@@ -21,6 +24,7 @@ pub(crate) enum Membership {
 pub(crate) enum GroupType {
     Classic,
     Consumer,
+    Share,
 }
 
 impl GroupType {
@@ -29,6 +33,7 @@ impl GroupType {
         match self {
             Self::Classic => "classic",
             Self::Consumer => "consumer",
+            Self::Share => "share",
         }
     }
 }
@@ -38,7 +43,7 @@ impl Membership {
     pub(crate) fn classic(&self) -> Option<&ClassicGroup> {
         match self {
             Self::Classic(group) => Some(group),
-            Self::Consumer(_) => None,
+            Self::Consumer(_) | Self::Share(_) => None,
         }
     }
 
@@ -46,15 +51,23 @@ impl Membership {
     pub(crate) fn classic_mut(&mut self) -> Option<&mut ClassicGroup> {
         match self {
             Self::Classic(group) => Some(group),
-            Self::Consumer(_) => None,
+            Self::Consumer(_) | Self::Share(_) => None,
         }
     }
 
     /// The group, if the coordinator assigns.
     pub(crate) fn consumer(&self) -> Option<&ConsumerGroup> {
         match self {
-            Self::Classic(_) => None,
             Self::Consumer(group) => Some(group),
+            Self::Classic(_) | Self::Share(_) => None,
+        }
+    }
+
+    /// The group, if its members share records.
+    pub(crate) fn share(&self) -> Option<&ShareGroup> {
+        match self {
+            Self::Share(group) => Some(group),
+            Self::Classic(_) | Self::Consumer(_) => None,
         }
     }
 
@@ -63,6 +76,7 @@ impl Membership {
         match self {
             Self::Classic(_) => GroupType::Classic,
             Self::Consumer(_) => GroupType::Consumer,
+            Self::Share(_) => GroupType::Share,
         }
     }
 
@@ -71,6 +85,7 @@ impl Membership {
         match self {
             Self::Classic(group) => group.state().name(),
             Self::Consumer(group) => group.state().name(),
+            Self::Share(group) => group.state_name(),
         }
     }
 
@@ -79,6 +94,7 @@ impl Membership {
         match self {
             Self::Classic(group) => group.is_deserted(),
             Self::Consumer(group) => group.is_empty(),
+            Self::Share(group) => group.is_empty(),
         }
     }
 
@@ -87,6 +103,7 @@ impl Membership {
         match self {
             Self::Classic(group) => group.generation() > 0,
             Self::Consumer(group) => !group.image().is_blank(),
+            Self::Share(group) => !group.image().is_blank(),
         }
     }
 
@@ -95,6 +112,7 @@ impl Membership {
         match self {
             Self::Classic(group) => group.protocol_type().map(|_| group.state_since_ms()),
             Self::Consumer(group) => group.empty_since_ms(),
+            Self::Share(_) => None,
         }
     }
 
@@ -103,6 +121,7 @@ impl Membership {
         match self {
             Self::Classic(group) => group.next_deadline(),
             Self::Consumer(group) => group.next_deadline(),
+            Self::Share(group) => group.next_deadline(),
         }
     }
 
@@ -122,6 +141,7 @@ impl Membership {
                 Ok(())
             }
             Self::Consumer(group) => group.check_commit(commit),
+            Self::Share(_) => Err(ErrorCode::GroupIdNotFound),
         }
     }
 
@@ -133,6 +153,7 @@ impl Membership {
         match self {
             Self::Classic(_) => Ok(()),
             Self::Consumer(group) => group.check_fetch(member_id, epoch),
+            Self::Share(_) => Err(ErrorCode::GroupIdNotFound),
         }
     }
 
@@ -146,6 +167,7 @@ impl Membership {
             Self::Consumer(group) => {
                 Ok(Subscription::Topics(group.subscribed_topics().into_iter().cloned().collect()))
             }
+            Self::Share(_) => Err(ErrorCode::GroupIdNotFound),
         }
     }
 

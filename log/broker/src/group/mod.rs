@@ -12,6 +12,7 @@ mod membership;
 mod offsets;
 mod records;
 mod shard;
+mod share;
 mod topic_image;
 
 #[cfg(test)]
@@ -20,10 +21,11 @@ mod tests;
 pub(crate) use classic::{GroupState, Join, JoinAnswer, Leaver, Protocol, Sync, SyncAnswer, Ticket};
 pub(crate) use commit::{Commit, CommitPartition, CommitTopic, FetchedPartition};
 pub(crate) use consumer::{
-    Assignment, ConsumerDescription, DescribedConsumer, GroupEpoch, Heartbeat, HeartbeatAnswer,
-    TopicIdPartition, by_topic,
+    Assignment, ConsumerDescription, ConsumerLimits, DescribedConsumer, GroupEpoch, Heartbeat,
+    HeartbeatAnswer, TopicIdPartition, by_topic,
 };
 pub(crate) use coordinator::GroupCoordinator;
 pub(crate) use groups::Description;
 pub(crate) use shard::{DeletedOffsets, GroupShard};
-pub(crate) use topic_image::TopicImage;
+pub(crate) use share::{ASSIGNOR as SHARE_ASSIGNOR, ShareDescription, ShareHeartbeat};
+pub(crate) use topic_image::{TopicImage, Topics};

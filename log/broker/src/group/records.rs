@@ -12,6 +12,7 @@ use super::classic::{GroupMetadata, StoredMember};
 use super::consumer::Change;
 use super::consumer::records as consumer_records;
 use super::offsets::CommittedOffset;
+use super::share::records as share_records;
 use crate::coordinator::{JournalError, JournalRecord};
 
 /// The value of an offset that expires at a time of its own; other versions cannot say that.
@@ -32,6 +33,8 @@ pub(crate) enum GroupRecord {
     Group { group: ByteString, metadata: Option<GroupMetadata> },
     /// Something about a group that the coordinator assigns to (KIP-848).
     Consumer { group: ByteString, change: Change },
+    /// Something about a share group (KIP-932).
+    Share { group: ByteString, change: Change },
 }
 
 /// The record that commits `offset`, or takes it back.
@@ -95,7 +98,7 @@ pub(crate) fn consumer_record(group: &ByteString, change: &Change) -> Result<Jou
     consumer_records::record(group, change)
 }
 
-/// Reads a record back; `None` for one that is about something else, such as share groups in a directory that Kafka
+/// Reads a record back; `None` for one that is about something else, such as streams groups in a directory that Kafka
 /// has written.
 pub(crate) fn read(record: &Record<'_>) -> Result<Option<GroupRecord>, JournalError> {
     let malformed = |error| JournalError::Malformed { offset: record.offset, error };
@@ -107,8 +110,12 @@ pub(crate) fn read(record: &Record<'_>) -> Result<Option<GroupRecord>, JournalEr
         Some(OffsetCommitKey::KIND) => read_offset(key, value, record.offset).map(Some).map_err(malformed),
         Some(GroupMetadataKey::KIND) => read_group(key, value).map(Some).map_err(malformed),
         Some(kind) => {
-            let read = consumer_records::read(kind, key, value).map_err(malformed)?;
-            Ok(read.map(|(group, change)| GroupRecord::Consumer { group, change }))
+            let read = consumer_records::read(kind, key.clone(), value.clone()).map_err(malformed)?;
+            if let Some((group, change)) = read {
+                return Ok(Some(GroupRecord::Consumer { group, change }));
+            }
+            let read = share_records::read(kind, key, value).map_err(malformed)?;
+            Ok(read.map(|(group, change)| GroupRecord::Share { group, change }))
         }
         None => Ok(None),
     }
@@ -236,7 +243,7 @@ mod tests {
 
     #[test]
     fn records_about_something_else_are_left_alone() {
-        let foreign = JournalRecord { key: Bytes::from_static(&[0, 10, 0, 1, b'g']), value: None };
+        let foreign = JournalRecord { key: Bytes::from_static(&[0, 17, 0, 1, b'g']), value: None };
         assert_eq!(back(&foreign), None);
     }
 }

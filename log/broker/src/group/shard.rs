@@ -2,6 +2,7 @@
 
 mod consumer;
 mod removal;
+mod share;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use super::records;
 use super::topic_image::Topics;
 use crate::config::GroupMigrationPolicy;
 use crate::coordinator::{Deadlines, Journal, JournalError, JournalRecord, Now, Replayed, Setting, Shard};
+use crate::share::Shares;
 
 /// What all shards of a group coordinator share.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub(crate) struct GroupSettings {
     pub(crate) topics: Arc<Topics>,
     /// How long the offsets of a group without members are kept, in ms.
     pub(crate) retention_ms: i64,
+    /// What share groups read; it is told who leaves them.
+    pub(crate) shares: Arc<Shares>,
     pub(crate) setting: Setting,
     /// Rung when a deadline is noted that is earlier than all others.
     pub(crate) wake: Arc<Notify>,
@@ -85,7 +89,7 @@ impl Shard for GroupShard {
             Ok(())
         })?;
         let mut state = State {
-            groups: replay.finish(&topics),
+            groups: replay.finish(&topics, |id| settings.shares.limits_of(id)),
             joins: HashMap::new(),
             syncs: HashMap::new(),
             last_ticket: 0,
@@ -126,7 +130,8 @@ impl GroupShard {
     /// Takes a JoinGroup; its ticket is given here. The answer comes when the rebalance is over, or at once.
     ///
     /// # Errors
-    /// UNKNOWN_MEMBER_ID when a member of a group that does not exist wants to come back.
+    /// UNKNOWN_MEMBER_ID when a member of a group that does not exist wants to come back; INCONSISTENT_GROUP_PROTOCOL for a
+    /// share group.
     pub(crate) fn join(
         self: &Arc<Self>,
         id: &ByteString,
@@ -150,6 +155,7 @@ impl GroupShard {
             Membership::Consumer(_) => {
                 self.join_consumer_group(&mut state, id, &request, now, &mut actions, sender);
             }
+            Membership::Share(_) => return Err(ErrorCode::InconsistentGroupProtocol),
         }
         self.carry_out(&mut state, id, actions, now);
         Ok(receiver)
@@ -180,6 +186,7 @@ impl GroupShard {
                 let answer = consumer.sync_classic(&request, &self.settings.topics.image(), now);
                 self.answer_when_committed(group.last_record, sender, answer, SyncAnswer::error);
             }
+            Membership::Share(_) => return Err(ErrorCode::UnknownMemberId),
         }
         self.carry_out(&mut state, id, actions, now);
         Ok(receiver)
@@ -202,6 +209,7 @@ impl GroupShard {
                     let member_id = ByteString::from(member_id);
                     consumer.heartbeat_classic(&member_id, instance_id, generation, now)
                 }
+                Membership::Share(_) => ErrorCode::UnknownMemberId,
             },
             None => ErrorCode::UnknownMemberId,
         }
@@ -225,6 +233,7 @@ impl GroupShard {
                 leavers.iter().map(|leaver| classic.leave(leaver, now, &mut actions)).collect()
             }
             Membership::Consumer(_) => self.leave_consumer_group(group, id, leavers, now, &mut actions)?,
+            Membership::Share(_) => return Err(ErrorCode::UnknownMemberId),
         };
         self.carry_out(&mut state, id, actions, now);
         Ok(answers)
@@ -304,6 +313,7 @@ impl GroupShard {
                 match &mut group.membership {
                     Membership::Classic(classic) => classic.expire(now, &mut actions),
                     Membership::Consumer(_) => self.expire_consumers(group, &id, now, &mut actions),
+                    Membership::Share(_) => self.expire_shares(group, &id, now),
                 }
             }
             self.carry_out(&mut state, &id, actions, now);

@@ -26,6 +26,12 @@ pub(crate) fn refuse(request: DeleteGroupsRequest, code: ErrorCode) -> DeleteGro
 
 async fn delete(context: &RequestContext, id: &ByteString) -> Result<(), ErrorCode> {
     let shard = context.core.groups.shard(id).await?;
+    match shard.share_group_has_members(id) {
+        Some(true) => return Err(ErrorCode::NonEmptyGroup),
+        // Before the group: what is left of it would be taken for that of a new group of the same name.
+        Some(false) => context.core.groups.shares().remove(id, |_| true).await?,
+        None => {}
+    }
     let last = shard.delete(&own(id))?;
     shard.journal().committed(last).await
 }

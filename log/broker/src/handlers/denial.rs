@@ -14,7 +14,8 @@ use super::{
     find_coordinator, get_telemetry_subscriptions, heartbeat, init_producer_id, join_group, leave_group,
     list_config_resources, list_groups, list_offsets, list_transactions, metadata, offset_commit,
     offset_delete, offset_fetch, offset_for_leader_epoch, partition_reassignments, produce, push_telemetry,
-    sync_group, txn_offset_commit, update_features, user_scram_credentials, write_txn_markers,
+    share_acknowledge, share_fetch, share_group_describe, share_group_heartbeat, share_offsets, sync_group,
+    txn_offset_commit, update_features, user_scram_credentials, write_txn_markers,
 };
 use crate::server::Answer;
 
@@ -151,6 +152,22 @@ fn deny_coordinated(context: &RequestContext, request: Request) -> Answer {
         Request::ListTransactions(_) => {
             Answer::now(list_transactions::refuse(ErrorCode::ClusterAuthorizationFailed))
         }
+        other => deny_shared(other),
+    }
+}
+
+fn deny_shared(request: Request) -> Answer {
+    const GROUP: ErrorCode = ErrorCode::GroupAuthorizationFailed;
+    match request {
+        Request::ShareFetch(_) => Answer::now(share_fetch::refuse(GROUP)),
+        Request::ShareAcknowledge(_) => Answer::now(share_acknowledge::refuse(GROUP)),
+        Request::ShareGroupHeartbeat(_) => Answer::now(share_group_heartbeat::refuse(GROUP)),
+        Request::ShareGroupDescribe(request) => Answer::now(share_group_describe::refuse(request, GROUP)),
+        Request::DescribeShareGroupOffsets(request) => {
+            Answer::now(share_offsets::refuse_describe(request, GROUP))
+        }
+        Request::AlterShareGroupOffsets(_) => Answer::now(share_offsets::refuse_alter(GROUP)),
+        Request::DeleteShareGroupOffsets(_) => Answer::now(share_offsets::refuse_delete(GROUP)),
         other => Answer::Close { reason: format!("{} was denied", other.api_key()) },
     }
 }

@@ -6,14 +6,19 @@ use thalweg_controller::Node;
 use thalweg_protocol::messages::find_coordinator::{
     Coordinator, FindCoordinatorRequest, FindCoordinatorResponse,
 };
-use thalweg_protocol::{ErrorCode, TopicPartition};
+use thalweg_protocol::{ErrorCode, TopicPartition, Uuid};
 
 use super::RequestContext;
 use crate::coordinator::partition_for;
-use crate::topics::{self, CONSUMER_OFFSETS, TRANSACTION_STATE};
+use crate::topics::{self, CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE};
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
+/// That of a share-partition, whose key is `group:topic id:partition` (KIP-932).
+const SHARE: i8 = 2;
+
+/// From this version on, the coordinators of share-partitions can be asked for.
+const FIRST_WITH_SHARES: i16 = 6;
 
 /// From this version on, several keys are asked for at once (KIP-699).
 const FIRST_BATCHED: i16 = 4;
@@ -22,11 +27,20 @@ pub(crate) async fn handle(
     context: RequestContext,
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse {
-    let topic = topic_of(request.key_type);
+    let topic = topic_of(request.key_type).and_then(|topic| match topic {
+        SHARE_GROUP_STATE if context.version < FIRST_WITH_SHARES => Err(ErrorCode::InvalidRequest),
+        topic => Ok(topic),
+    });
     if let Ok(topic) = topic {
         ensure(&context, topic).await;
     }
-    let find = |key: &ByteString| topic.and_then(|topic| find(&context, topic, key));
+    let find = |key: &ByteString| {
+        let topic = topic?;
+        if topic == SHARE_GROUP_STATE && !is_share_key(key) {
+            return Err(ErrorCode::InvalidRequest);
+        }
+        find(&context, topic, key)
+    };
     if context.version >= FIRST_BATCHED {
         let coordinators = request.coordinator_keys.into_iter().map(|key| described(find(&key), key));
         FindCoordinatorResponse { coordinators: coordinators.collect(), ..Default::default() }
@@ -37,7 +51,7 @@ pub(crate) async fn handle(
 
 /// Whether the request asks for the coordinator of groups.
 pub(crate) fn is_about_group(request: &FindCoordinatorRequest) -> bool {
-    request.key_type == GROUP
+    matches!(request.key_type, GROUP | SHARE)
 }
 
 /// The answer that refuses everything in `request`.
@@ -58,8 +72,18 @@ fn topic_of(key_type: i8) -> Result<&'static str, ErrorCode> {
     match key_type {
         GROUP => Ok(CONSUMER_OFFSETS),
         TRANSACTION => Ok(TRANSACTION_STATE),
+        SHARE => Ok(SHARE_GROUP_STATE),
         _ => Err(ErrorCode::InvalidRequest),
     }
+}
+
+/// Whether `key` names a share-partition. The group may have colons in its name.
+fn is_share_key(key: &str) -> bool {
+    let mut parts = key.rsplitn(3, ':');
+    let is_partition =
+        parts.next().is_some_and(|partition| partition.parse::<i32>().is_ok_and(|partition| partition >= 0));
+    let is_topic_id = parts.next().is_some_and(|id| Uuid::parse(id).is_some());
+    is_partition && is_topic_id && parts.next().is_some_and(|group| !group.is_empty())
 }
 
 /// Makes the topic unless it is there. That it could not be made shows in the look-up that follows.

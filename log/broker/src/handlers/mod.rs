@@ -48,6 +48,12 @@ mod offset_for_leader_epoch;
 mod partition_reassignments;
 mod produce;
 mod push_telemetry;
+mod share_acknowledge;
+mod share_fetch;
+mod share_group_describe;
+mod share_group_heartbeat;
+mod share_offsets;
+mod share_requests;
 mod sync_group;
 mod transactional_produce;
 mod txn_offset_commit;
@@ -57,8 +63,8 @@ mod write_txn_markers;
 
 use std::future::Future;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytestring::ByteString;
@@ -71,6 +77,7 @@ use crate::core::Core;
 use crate::error::Refusal;
 use crate::partitions::HeldTopic;
 use crate::server::{Answer, Principal};
+use crate::share::{ConnectionSessions, Shares};
 
 pub(crate) use denial::deny;
 
@@ -130,6 +137,13 @@ pub(crate) const SERVED: &[ApiKey] = &[
     ApiKey::DeleteAcls,
     ApiKey::DescribeUserScramCredentials,
     ApiKey::AlterUserScramCredentials,
+    ApiKey::ShareGroupHeartbeat,
+    ApiKey::ShareGroupDescribe,
+    ApiKey::ShareFetch,
+    ApiKey::ShareAcknowledge,
+    ApiKey::DescribeShareGroupOffsets,
+    ApiKey::AlterShareGroupOffsets,
+    ApiKey::DeleteShareGroupOffsets,
 ];
 
 /// Whether requests to this API are taken in this version.
@@ -145,6 +159,8 @@ pub(crate) struct Client {
     pub(crate) principal: Principal,
     /// Whose turn it is among the partitions that its fetches name.
     turn: AtomicUsize,
+    /// The share sessions that it has opened, once it has.
+    share_sessions: OnceLock<ConnectionSessions>,
     /// Guards until when its connection is not read, because it has used more than its quota; held for a look.
     muted_until: Mutex<Option<Instant>>,
 }
@@ -155,6 +171,7 @@ impl Client {
         Self {
             principal: Principal::anonymous(address),
             turn: AtomicUsize::new(0),
+            share_sessions: OnceLock::new(),
             muted_until: Mutex::default(),
         }
     }
@@ -178,6 +195,11 @@ impl Client {
     /// Counts up with each fetch.
     pub(crate) fn next_turn(&self) -> usize {
         self.turn.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The share sessions that it has opened. They end with it.
+    pub(crate) fn share_sessions(&self, shares: &Arc<Shares>) -> &ConnectionSessions {
+        self.share_sessions.get_or_init(|| shares.connect())
     }
 
     /// Its address as groups and transactions show it.
@@ -305,6 +327,24 @@ fn begin_coordinated(context: RequestContext, request: Request) -> Answer {
         Request::WriteTxnMarkers(request) => blocks(write_txn_markers::handle(context, request)),
         Request::DescribeTransactions(request) => blocks(describe_transactions::handle(context, request)),
         Request::ListTransactions(request) => blocks(list_transactions::handle(context, request)),
+        other => begin_shared(context, other),
+    }
+}
+
+/// Begins a request about share groups.
+fn begin_shared(context: RequestContext, request: Request) -> Answer {
+    match request {
+        Request::ShareFetch(request) => Answer::Blocks(Box::pin(share_fetch::begin(context, request))),
+        Request::ShareAcknowledge(request) => {
+            Answer::Blocks(Box::pin(share_acknowledge::begin(context, request)))
+        }
+        Request::ShareGroupHeartbeat(request) => {
+            Answer::Blocks(Box::pin(share_group_heartbeat::begin(context, request)))
+        }
+        Request::ShareGroupDescribe(request) => blocks(share_group_describe::handle(context, request)),
+        Request::DescribeShareGroupOffsets(request) => blocks(share_offsets::describe(context, request)),
+        Request::AlterShareGroupOffsets(request) => blocks(share_offsets::alter(context, request)),
+        Request::DeleteShareGroupOffsets(request) => blocks(share_offsets::delete(context, request)),
         other => Answer::Close { reason: format!("{} is not served here", other.api_key()) },
     }
 }

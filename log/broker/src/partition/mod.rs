@@ -9,3 +9,4 @@ mod pending_produce;
 
 pub(crate) use bell::{Bell, Place};
 pub(crate) use leader::{Partition, Role};
+pub(crate) use pending_fetch::PendingFetch;

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use bytestring::ByteString;
-use thalweg_protocol::messages::fetch::FetchResponse;
 use thalweg_protocol::messages::{Request, Response};
 use thalweg_protocol::{ErrorCode, Records};
 use tokio::time::Instant;
 
-use super::order::Answer;
+use super::order::{Answer, throttle};
 use crate::error::Refusal;
 use crate::handlers::{self, RequestContext};
 use crate::quota::{ClientQuotas, Usage};
@@ -56,35 +55,42 @@ pub(super) fn begin(context: &RequestContext, request: Request) -> Answer {
 /// Counts the records of an answer to a fetch, once it is there.
 fn count_fetched(context: RequestContext, client_id: ByteString, answer: Answer) -> Answer {
     match answer {
-        Answer::Now(Response::Fetch(fetched)) => {
-            let pause = fetched_bytes_pause(&context, &client_id, &fetched);
-            Answer::now(fetched).throttled(millis(pause))
+        Answer::Now(response) => Answer::Now(counted(&context, &client_id, response)),
+        Answer::Waits(pending) => {
+            Answer::Waits(Box::pin(async move { counted(&context, &client_id, pending.await) }))
         }
-        Answer::Waits(pending) => Answer::Waits(Box::pin(async move {
-            let response = pending.await;
-            let Response::Fetch(mut fetched) = response else { return response };
-            let pause = millis(fetched_bytes_pause(&context, &client_id, &fetched));
-            fetched.throttle_time_ms = fetched.throttle_time_ms.max(pause);
-            fetched.into()
-        })),
+        Answer::Blocks(pending) => {
+            Answer::Blocks(Box::pin(async move { count_fetched(context, client_id, pending.await) }))
+        }
         other => other,
     }
 }
 
-fn fetched_bytes_pause(
-    context: &RequestContext,
-    client_id: &ByteString,
-    fetched: &FetchResponse,
-) -> Duration {
+fn counted(context: &RequestContext, client_id: &ByteString, response: Response) -> Response {
+    let Some(bytes) = fetched_bytes(&response) else { return response };
     let quotas: &ClientQuotas = &context.core.quotas;
-    let partitions = fetched.responses.iter().flat_map(|topic| &topic.partitions);
-    let bytes: usize = partitions.map(|data| data.records.as_ref().map_or(0, Records::len)).sum();
     let client = (&context.client.principal.name, client_id);
     let pause = quotas.charge(Usage::Fetch, client, bytes as f64, Instant::now());
     if pause > Duration::ZERO {
         context.client.mute(pause);
     }
-    pause
+    throttle(response, millis(pause))
+}
+
+/// How many bytes of records an answer has; `None` for one that is not to a fetch.
+fn fetched_bytes(response: &Response) -> Option<usize> {
+    let size = |records: &Option<Records>| records.as_ref().map_or(0, Records::len);
+    match response {
+        Response::Fetch(fetched) => {
+            let partitions = fetched.responses.iter().flat_map(|topic| &topic.partitions);
+            Some(partitions.map(|data| size(&data.records)).sum())
+        }
+        Response::ShareFetch(fetched) => {
+            let partitions = fetched.responses.iter().flat_map(|topic| &topic.partitions);
+            Some(partitions.map(|data| size(&data.records)).sum())
+        }
+        _ => None,
+    }
 }
 
 /// How many partitions a request makes or deletes; `None` for one that is not about that.

@@ -72,7 +72,8 @@ macro_rules! throttle {
     };
 }
 
-fn throttle(mut response: Response, throttle_ms: i32) -> Response {
+/// The same response, asking the client to send nothing for so many ms, unless it asks for more already.
+pub(super) fn throttle(mut response: Response, throttle_ms: i32) -> Response {
     throttle!(&mut response, throttle_ms;
         Produce Fetch ListOffsets Metadata OffsetCommit OffsetFetch FindCoordinator JoinGroup Heartbeat LeaveGroup
         SyncGroup DescribeGroups ListGroups ApiVersions CreateTopics DeleteTopics DeleteRecords InitProducerId
@@ -80,7 +81,8 @@ fn throttle(mut response: Response, throttle_ms: i32) -> Response {
         CreatePartitions DeleteGroups IncrementalAlterConfigs DescribeCluster DescribeLogDirs ElectLeaders
         UpdateFeatures GetTelemetrySubscriptions PushTelemetry ListConfigResources DescribeTopicPartitions
         DescribeClientQuotas AlterClientQuotas ConsumerGroupHeartbeat ConsumerGroupDescribe OffsetDelete
-        DescribeProducers DescribeTransactions ListTransactions
+        ShareGroupHeartbeat ShareGroupDescribe ShareFetch ShareAcknowledge DescribeShareGroupOffsets
+        AlterShareGroupOffsets DeleteShareGroupOffsets DescribeProducers DescribeTransactions ListTransactions
     );
     response
 }

@@ -30,6 +30,7 @@ mod producing;
 mod quotas;
 mod restarting;
 mod securing;
+mod share_groups;
 mod topics;
 mod transaction_admin;
 mod transaction_rules;

@@ -100,6 +100,13 @@ harmless! {
     PushTelemetry: push_telemetry::PushTelemetryRequest,
     ListConfigResources: list_config_resources::ListConfigResourcesRequest,
     DescribeTopicPartitions: describe_topic_partitions::DescribeTopicPartitionsRequest,
+    ShareGroupHeartbeat: share_group_heartbeat::ShareGroupHeartbeatRequest,
+    ShareGroupDescribe: share_group_describe::ShareGroupDescribeRequest,
+    ShareFetch: share_fetch::ShareFetchRequest,
+    ShareAcknowledge: share_acknowledge::ShareAcknowledgeRequest,
+    DescribeShareGroupOffsets: describe_share_group_offsets::DescribeShareGroupOffsetsRequest,
+    AlterShareGroupOffsets: alter_share_group_offsets::AlterShareGroupOffsetsRequest,
+    DeleteShareGroupOffsets: delete_share_group_offsets::DeleteShareGroupOffsetsRequest,
 }
 
 async fn what_is_advertised_is_served(harness: &Harness) {

@@ -64,17 +64,22 @@ impl ConsumerGroup {
 
     /// A hash of the topics that the members read, with their ids and the numbers of their partitions; 0 for none.
     pub(super) fn metadata_hash(&self, topics: &TopicImage) -> i64 {
-        let mut hash = 0u64;
-        for name in self.subscribed_topics() {
-            let Some((id, partitions)) = topics.topic(name) else { continue };
-            let bytes = name.as_bytes().iter().chain(&[0]).chain(&id.0);
-            let mut one = FNV_OFFSET;
-            for byte in bytes.copied().chain(partitions.to_be_bytes()) {
-                one = (one ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
-            }
-            // The names come in order, but need not for the sum to be the same.
-            hash = hash.wrapping_add(one);
-        }
-        hash as i64
+        topics_hash(self.subscribed_topics(), topics)
     }
+}
+
+/// A hash of the topics of these names, with their ids and the numbers of their partitions; 0 for none.
+pub(crate) fn topics_hash<'a>(names: impl IntoIterator<Item = &'a ByteString>, topics: &TopicImage) -> i64 {
+    let mut hash = 0u64;
+    for name in names {
+        let Some((id, partitions)) = topics.topic(name) else { continue };
+        let bytes = name.as_bytes().iter().chain(&[0]).chain(&id.0);
+        let mut one = FNV_OFFSET;
+        for byte in bytes.copied().chain(partitions.to_be_bytes()) {
+            one = (one ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
+        }
+        // The names come in order, but need not for the sum to be the same.
+        hash = hash.wrapping_add(one);
+    }
+    hash as i64
 }

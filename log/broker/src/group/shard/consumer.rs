@@ -84,6 +84,10 @@ impl GroupShard {
                 group.membership = Membership::Consumer(consumer);
                 Ok(answer)
             }
+            Membership::Share(_) => {
+                let message = format!("group {id} is a share group");
+                Err(Refusal::new(ErrorCode::GroupIdNotFound, message))
+            }
         }
     }
 

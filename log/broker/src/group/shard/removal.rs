@@ -8,6 +8,7 @@ use crate::coordinator::{JournalRecord, Now};
 use crate::group::membership::Membership;
 use crate::group::offsets::FetchedOffset;
 use crate::group::records;
+use crate::group::share::records as share_records;
 
 /// What became of the offsets of one topic that were to be deleted: a code for each partition.
 pub(crate) type DeletedOffsets = Vec<(ByteString, Vec<(i32, ErrorCode)>)>;
@@ -87,7 +88,8 @@ impl GroupShard {
     fn expire_group(&self, id: &ByteString, now: Now) -> Result<(), ErrorCode> {
         let mut state = self.state.lock();
         let Some(group) = state.groups.get_mut(id) else { return Ok(()) };
-        if !group.membership.is_deserted() {
+        // Share groups have no offsets, and what they have read is kept until they are deleted.
+        if !group.membership.is_deserted() || group.membership.share().is_some() {
             return Ok(());
         }
         // A group that had members is idle since the last one left; others only keep offsets.
@@ -127,6 +129,11 @@ pub(super) fn membership_tombstones(
             let changes = group.image().tombstones();
             let tombstones = changes.iter().map(|change| records::consumer_record(id, change));
             tombstones.collect::<Result<_, _>>().map_err(too_long)
+        }
+        Membership::Share(group) => {
+            let changes = group.image().tombstones();
+            let tombstones = changes.iter().map(|change| share_records::record(id, change));
+            tombstones.filter_map(Result::transpose).collect::<Result<_, _>>().map_err(too_long)
         }
     }
 }

@@ -16,6 +16,13 @@ mod control_record;
 mod group_metadata;
 mod offset_commit;
 mod producer_snapshot;
+mod share_group_current_member_assignment;
+mod share_group_member_metadata;
+mod share_group_metadata;
+mod share_group_target_assignment_member;
+mod share_group_target_assignment_metadata;
+mod share_snapshot;
+mod share_update;
 mod transaction_log;
 
 pub use aborted_txn::AbortedTxn;
@@ -40,4 +47,17 @@ pub use control_record::{ControlRecordTypeSchema, EndTxnMarker};
 pub use group_metadata::{GroupMetadataKey, GroupMetadataValue, MemberMetadata};
 pub use offset_commit::{OffsetCommitKey, OffsetCommitValue};
 pub use producer_snapshot::{ProducerEntry, ProducerSnapshot};
+pub use share_group_current_member_assignment::{
+    ShareGroupCurrentMemberAssignmentKey, ShareGroupCurrentMemberAssignmentValue, SharedTopicPartitions,
+};
+pub use share_group_member_metadata::{ShareGroupMemberMetadataKey, ShareGroupMemberMetadataValue};
+pub use share_group_metadata::{ShareGroupMetadataKey, ShareGroupMetadataValue};
+pub use share_group_target_assignment_member::{
+    ShareGroupTargetAssignmentMemberKey, ShareGroupTargetAssignmentMemberValue, SharedTargetPartitions,
+};
+pub use share_group_target_assignment_metadata::{
+    ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataValue,
+};
+pub use share_snapshot::{ShareSnapshotKey, ShareSnapshotValue, ShareStateBatch};
+pub use share_update::{ShareUpdateBatch, ShareUpdateKey, ShareUpdateValue};
 pub use transaction_log::{PartitionsSchema, TransactionLogKey, TransactionLogValue};

@@ -1,0 +1,131 @@
+//! Drives share groups (KIP-932).
+
+use bytestring::ByteString;
+use thalweg_protocol::{ErrorCode, Offset};
+
+use super::{GroupShard, too_long};
+use crate::coordinator::Now;
+use crate::error::Refusal;
+use crate::group::consumer::{Changes, GroupEpoch, HeartbeatAnswer};
+use crate::group::groups::Group;
+use crate::group::membership::Membership;
+use crate::group::share::{ShareDescription, ShareGroup, ShareHeartbeat, records};
+
+impl GroupShard {
+    /// Takes a ShareGroupHeartbeat. Returns its answer, and the record that is to be committed before it leaves.
+    ///
+    /// # Errors
+    /// Those of [`ShareGroup::heartbeat`]; GROUP_ID_NOT_FOUND where there is no such share group, and nobody who joins it.
+    /// Why nothing can be written.
+    pub(crate) fn share_heartbeat(
+        &self,
+        id: &ByteString,
+        request: &ShareHeartbeat,
+    ) -> Result<(HeartbeatAnswer, Option<Offset>), Refusal> {
+        let now = self.settings.setting.clocks.now();
+        let mut state = self.state.lock();
+        if request.epoch != GroupEpoch::JOINING && state.groups.get(id).is_none() {
+            return Err(Refusal::new(ErrorCode::GroupIdNotFound, format!("there is no group {id}")));
+        }
+        let group = state.groups.get_or_create(id, now);
+        let answer = self.share_heartbeat_in(group, id, request, now);
+        let last_record = group.last_record;
+        state.groups.remove_if_unused(id);
+        if state.schedule(id) {
+            self.settings.wake.notify_one();
+        }
+        drop(state);
+        if answer.is_ok() && request.epoch == GroupEpoch::LEAVING {
+            self.settings.shares.member_gone(id, &request.member_id);
+        }
+        Ok((answer?, last_record))
+    }
+
+    fn share_heartbeat_in(
+        &self,
+        group: &mut Group,
+        id: &ByteString,
+        request: &ShareHeartbeat,
+        now: Now,
+    ) -> Result<HeartbeatAnswer, Refusal> {
+        if request.epoch == GroupEpoch::JOINING && group.is_unused() && !group.membership.is_written() {
+            let limits = self.settings.shares.limits_of(id);
+            group.membership = Membership::Share(ShareGroup::new(id.clone(), limits));
+        }
+        let Membership::Share(share) = &mut group.membership else {
+            let message = format!("group {id} is not a share group");
+            return Err(Refusal::new(ErrorCode::GroupIdNotFound, message));
+        };
+        let mut changes = Changes::default();
+        share.set_limits(self.settings.shares.limits_of(id));
+        let answer = share.heartbeat(request, &self.settings.topics.image(), now, &mut changes);
+        if answer.is_err() {
+            share.roll_back(changes);
+            return answer;
+        }
+        self.make_share_last(group, id, changes, now)?;
+        answer
+    }
+
+    /// Writes what has been decided about a share group, or takes it back.
+    fn make_share_last(
+        &self,
+        group: &mut Group,
+        id: &ByteString,
+        changes: Changes,
+        now: Now,
+    ) -> Result<(), ErrorCode> {
+        let written = changes.made().iter().map(|change| records::record(id, change));
+        let written = written.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>().map_err(too_long);
+        let appended = match written {
+            Ok(written) if written.is_empty() => return Ok(()),
+            Ok(written) => self.journal.append(&written, now.wall_ms, None),
+            Err(code) => Err(code),
+        };
+        match appended {
+            Ok(last) => {
+                group.last_record = Some(last);
+                Ok(())
+            }
+            Err(code) => {
+                if let Membership::Share(share) = &mut group.membership {
+                    share.roll_back(changes);
+                }
+                Err(code)
+            }
+        }
+    }
+
+    /// Gives up the members of a share group that have not been heard of in time.
+    pub(super) fn expire_shares(&self, group: &mut Group, id: &ByteString, now: Now) {
+        let Membership::Share(share) = &mut group.membership else { return };
+        let mut changes = Changes::default();
+        let given_up = share.expire(&self.settings.topics.image(), now, &mut changes);
+        if given_up.is_empty() {
+            return;
+        }
+        match self.make_share_last(group, id, changes, now) {
+            Ok(()) => {
+                tracing::info!(group = %id, members = ?given_up, "members have not been heard of in time");
+                for member in given_up {
+                    self.settings.shares.member_gone(id, &member);
+                }
+            }
+            Err(code) => {
+                tracing::warn!(group = %id, code = code.name(), "members that are late are kept for now");
+            }
+        }
+    }
+
+    /// A group as ShareGroupDescribe shows it; `None` when there is no share group of this id.
+    pub(crate) fn describe_share(&self, id: &str) -> Option<ShareDescription> {
+        let state = self.state.lock();
+        state.groups.get(id)?.membership.share().map(ShareGroup::describe)
+    }
+
+    /// Whether somebody is in the share group of this id; `None` when there is none.
+    pub(crate) fn share_group_has_members(&self, id: &str) -> Option<bool> {
+        let state = self.state.lock();
+        state.groups.get(id)?.membership.share().map(|share| !share.is_empty())
+    }
+}

@@ -1,0 +1,265 @@
+//! DescribeShareGroupOffsets, AlterShareGroupOffsets and DeleteShareGroupOffsets: how far share groups are in the partitions
+//! that they read, and where they are to be (KIP-932).
+
+use bytestring::ByteString;
+use thalweg_protocol::messages::alter_share_group_offsets::{
+    AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse, AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+};
+use thalweg_protocol::messages::delete_share_group_offsets::{
+    DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse, DeleteShareGroupOffsetsResponseTopic,
+};
+use thalweg_protocol::messages::describe_share_group_offsets::{
+    DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic, DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup, DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+};
+use thalweg_protocol::{ErrorCode, Offset, Uuid};
+
+use super::{RequestContext, find_coordinator, own};
+use crate::share::{ShareKey, ShareSummary};
+use crate::topics::SHARE_GROUP_STATE;
+
+/// What stands for a start offset, or a lag, that is not known.
+const UNKNOWN: i64 = -1;
+
+pub(crate) async fn describe(
+    context: RequestContext,
+    request: DescribeShareGroupOffsetsRequest,
+) -> DescribeShareGroupOffsetsResponse {
+    let mut groups = Vec::with_capacity(request.groups.len());
+    for group in request.groups {
+        let id = group.group_id.clone();
+        groups.push(describe_group(&context, group).await.unwrap_or_else(|code| failed_group(id, code)));
+    }
+    DescribeShareGroupOffsetsResponse { groups, ..Default::default() }
+}
+
+/// The answer that refuses everything in `request`.
+pub(crate) fn refuse_describe(
+    request: DescribeShareGroupOffsetsRequest,
+    code: ErrorCode,
+) -> DescribeShareGroupOffsetsResponse {
+    let groups = request.groups.into_iter().map(|group| failed_group(group.group_id, code));
+    DescribeShareGroupOffsetsResponse { groups: groups.collect(), ..Default::default() }
+}
+
+pub(crate) async fn alter(
+    context: RequestContext,
+    request: AlterShareGroupOffsetsRequest,
+) -> AlterShareGroupOffsetsResponse {
+    let group = own(&request.group_id);
+    if let Err(code) = check_empty(&context, &group).await {
+        return refuse_alter(code);
+    }
+    find_coordinator::ensure(&context, SHARE_GROUP_STATE).await;
+    let mut responses = Vec::with_capacity(request.topics.len());
+    for topic in request.topics {
+        let topic_id = context.core.groups.topics().topic(&topic.topic_name).map(|(id, _)| id);
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        for asked in topic.partitions {
+            let start = Offset(asked.start_offset);
+            let code = reset(&context, &group, topic_id, asked.partition_index, start).await;
+            let code = code.err().unwrap_or(ErrorCode::None);
+            partitions.push(AlterShareGroupOffsetsResponsePartition {
+                partition_index: asked.partition_index,
+                error_code: code.code(),
+                error_message: message(code),
+            });
+        }
+        responses.push(AlterShareGroupOffsetsResponseTopic {
+            topic_name: topic.topic_name,
+            topic_id: topic_id.unwrap_or(Uuid::ZERO),
+            partitions,
+        });
+    }
+    AlterShareGroupOffsetsResponse { responses, ..Default::default() }
+}
+
+/// The answer that refuses a request.
+pub(crate) fn refuse_alter(code: ErrorCode) -> AlterShareGroupOffsetsResponse {
+    AlterShareGroupOffsetsResponse {
+        error_code: code.code(),
+        error_message: message(code),
+        ..Default::default()
+    }
+}
+
+pub(crate) async fn delete(
+    context: RequestContext,
+    request: DeleteShareGroupOffsetsRequest,
+) -> DeleteShareGroupOffsetsResponse {
+    let group = own(&request.group_id);
+    if let Err(code) = check_empty(&context, &group).await {
+        return refuse_delete(code);
+    }
+    let mut responses = Vec::with_capacity(request.topics.len());
+    for topic in request.topics {
+        let found = context.core.groups.topics().topic(&topic.topic_name);
+        let code = match found {
+            Some((id, _)) => {
+                let removed = context.core.groups.shares().remove(&group, |topic| topic == id).await;
+                removed.err().unwrap_or(ErrorCode::None)
+            }
+            None => ErrorCode::UnknownTopicOrPartition,
+        };
+        responses.push(DeleteShareGroupOffsetsResponseTopic {
+            topic_name: topic.topic_name,
+            topic_id: found.map_or(Uuid::ZERO, |(id, _)| id),
+            error_code: code.code(),
+            error_message: message(code),
+        });
+    }
+    DeleteShareGroupOffsetsResponse { responses, ..Default::default() }
+}
+
+/// The answer that refuses a request.
+pub(crate) fn refuse_delete(code: ErrorCode) -> DeleteShareGroupOffsetsResponse {
+    DeleteShareGroupOffsetsResponse {
+        error_code: code.code(),
+        error_message: message(code),
+        ..Default::default()
+    }
+}
+
+/// Whether nobody is in the share group of this id.
+async fn check_empty(context: &RequestContext, group: &str) -> Result<(), ErrorCode> {
+    let shard = context.core.groups.shard(group).await?;
+    match shard.share_group_has_members(group) {
+        Some(false) => Ok(()),
+        Some(true) => Err(ErrorCode::NonEmptyGroup),
+        None => Err(ErrorCode::GroupIdNotFound),
+    }
+}
+
+async fn reset(
+    context: &RequestContext,
+    group: &ByteString,
+    topic_id: Option<Uuid>,
+    partition: i32,
+    start: Offset,
+) -> Result<(), ErrorCode> {
+    let topic_id = topic_id.ok_or(ErrorCode::UnknownTopicOrPartition)?;
+    let held = context.core.partitions.topic_by_id(topic_id);
+    held.map_err(|_| ErrorCode::UnknownTopicOrPartition)?.leader(partition)?;
+    if start < Offset(0) {
+        return Err(ErrorCode::InvalidRequest);
+    }
+    let key = ShareKey { group: group.clone(), topic_id, partition };
+    context.core.groups.shares().reset(&key, start).await
+}
+
+async fn describe_group(
+    context: &RequestContext,
+    group: DescribeShareGroupOffsetsRequestGroup,
+) -> Result<DescribeShareGroupOffsetsResponseGroup, ErrorCode> {
+    let shard = context.core.groups.shard(&group.group_id).await?;
+    shard.share_group_has_members(&group.group_id).ok_or(ErrorCode::GroupIdNotFound)?;
+    let mut topics = Vec::new();
+    match group.topics {
+        Some(asked) => {
+            for topic in asked {
+                topics.push(describe_topic(context, &group.group_id, topic).await);
+            }
+        }
+        None => topics = describe_all(context, &group.group_id).await,
+    }
+    Ok(DescribeShareGroupOffsetsResponseGroup { group_id: group.group_id, topics, ..Default::default() })
+}
+
+/// Everything that the group has read, topic by topic.
+async fn describe_all(context: &RequestContext, group: &str) -> Vec<DescribeShareGroupOffsetsResponseTopic> {
+    let image = context.core.groups.topics();
+    let mut topics: Vec<DescribeShareGroupOffsetsResponseTopic> = Vec::new();
+    for held in context.core.groups.shares().of_group(group).await {
+        let key = held.key();
+        let Some(name) = image.name(key.topic_id) else { continue };
+        let partition = described(context, key.topic_id, key.partition, Some(held.summary()));
+        match topics.last_mut().filter(|topic| topic.topic_id == key.topic_id) {
+            Some(topic) => topic.partitions.push(partition),
+            None => topics.push(DescribeShareGroupOffsetsResponseTopic {
+                topic_name: name.clone(),
+                topic_id: key.topic_id,
+                partitions: vec![partition],
+            }),
+        }
+    }
+    topics
+}
+
+async fn describe_topic(
+    context: &RequestContext,
+    group: &str,
+    topic: DescribeShareGroupOffsetsRequestTopic,
+) -> DescribeShareGroupOffsetsResponseTopic {
+    let found = context.core.groups.topics().topic(&topic.topic_name);
+    let mut partitions = Vec::with_capacity(topic.partitions.len());
+    for partition in topic.partitions {
+        let is_there = |(_, count): &(Uuid, i32)| (0..*count).contains(&partition);
+        partitions.push(match found.filter(is_there) {
+            Some((topic_id, _)) => {
+                let key = ShareKey { group: group.into(), topic_id, partition };
+                // Where nothing was read there may not even be a coordinator yet.
+                let held = context.core.groups.shares().find(&key).await.ok().flatten();
+                described(context, topic_id, partition, held.map(|held| held.summary()))
+            }
+            None => {
+                let code = ErrorCode::UnknownTopicOrPartition;
+                DescribeShareGroupOffsetsResponsePartition {
+                    partition_index: partition,
+                    start_offset: UNKNOWN,
+                    lag: UNKNOWN,
+                    error_code: code.code(),
+                    error_message: message(code),
+                    ..Default::default()
+                }
+            }
+        });
+    }
+    let topic_id = found.map_or(Uuid::ZERO, |(id, _)| id);
+    DescribeShareGroupOffsetsResponseTopic { topic_name: topic.topic_name, topic_id, partitions }
+}
+
+/// How far a group is in a partition; `summary` is missing where it has not begun to read.
+fn described(
+    context: &RequestContext,
+    topic_id: Uuid,
+    partition: i32,
+    summary: Option<ShareSummary>,
+) -> DescribeShareGroupOffsetsResponsePartition {
+    let Some(summary) = summary else {
+        return DescribeShareGroupOffsetsResponsePartition {
+            partition_index: partition,
+            start_offset: UNKNOWN,
+            lag: UNKNOWN,
+            ..Default::default()
+        };
+    };
+    let topic = context.core.partitions.topic_by_id(topic_id);
+    let leader = topic.and_then(|topic| topic.leader(partition).cloned());
+    let lag = leader.map_or(UNKNOWN, |leader| {
+        let behind = leader.log().high_watermark().0 - summary.start.0;
+        behind.saturating_sub(i64::try_from(summary.done_count).unwrap_or(i64::MAX)).max(0)
+    });
+    DescribeShareGroupOffsetsResponsePartition {
+        partition_index: partition,
+        start_offset: summary.start.0,
+        leader_epoch: summary.leader_epoch.0,
+        lag,
+        ..Default::default()
+    }
+}
+
+fn failed_group(group_id: ByteString, code: ErrorCode) -> DescribeShareGroupOffsetsResponseGroup {
+    DescribeShareGroupOffsetsResponseGroup {
+        group_id,
+        error_code: code.code(),
+        error_message: message(code),
+        ..Default::default()
+    }
+}
+
+fn message(code: ErrorCode) -> Option<ByteString> {
+    (code != ErrorCode::None).then(|| ByteString::from_static(code.message()))
+}

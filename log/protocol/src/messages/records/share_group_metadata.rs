@@ -1,0 +1,94 @@
+// Generated from messages.txt by generate/main.rs; do not edit.
+
+//! The internal records `ShareGroupMetadataKey` and `ShareGroupMetadataValue`.
+
+use std::ops::RangeInclusive;
+
+use bytes::Bytes;
+use bytestring::ByteString;
+
+use crate::codec::{
+    DecodeError, Decoder, EncodeError, Encoder, Trailing, Wire, decode_key, decode_versioned, encode_key,
+    encode_versioned,
+};
+
+/// The key of a record, `ShareGroupMetadataKey`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShareGroupMetadataKey {
+    pub group_id: ByteString,
+}
+
+impl Wire for ShareGroupMetadataKey {
+    fn decode(d: &mut Decoder) -> Result<Self, DecodeError> {
+        Ok(Self { group_id: d.string()? })
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {
+        e.string(&self.group_id)?;
+        Ok(())
+    }
+}
+
+impl ShareGroupMetadataKey {
+    /// What the key begins with.
+    pub const KIND: i16 = 11;
+
+    /// Writes the key after its kind.
+    ///
+    /// # Errors
+    /// Fails when a string is too long.
+    pub fn to_bytes(&self) -> Result<Bytes, EncodeError> {
+        encode_key(self, Self::KIND)
+    }
+
+    /// Reads a key that begins with its kind.
+    ///
+    /// # Errors
+    /// Fails when the key is of another kind, or malformed.
+    pub fn from_bytes(bytes: Bytes) -> Result<Self, DecodeError> {
+        decode_key(bytes, Self::KIND)
+    }
+}
+
+/// A record, `ShareGroupMetadataValue`, version 0, flexible from 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShareGroupMetadataValue {
+    pub epoch: i32,
+    pub metadata_hash: i64,
+}
+
+impl Wire for ShareGroupMetadataValue {
+    fn decode(d: &mut Decoder) -> Result<Self, DecodeError> {
+        let value = Self { epoch: d.i32()?, metadata_hash: d.i64()? };
+        d.skip_tags()?;
+        Ok(value)
+    }
+
+    fn encode(&self, e: &mut Encoder) -> Result<(), EncodeError> {
+        e.i32(self.epoch);
+        e.i64(self.metadata_hash);
+        e.no_tags();
+        Ok(())
+    }
+}
+
+impl ShareGroupMetadataValue {
+    /// The versions that can be written and read.
+    pub const VERSIONS: RangeInclusive<i16> = 0..=0;
+
+    /// Writes the record in `version`, which comes first.
+    ///
+    /// # Errors
+    /// Fails when the version is unknown, or cannot carry what the record says.
+    pub fn to_bytes(&self, version: i16) -> Result<Bytes, EncodeError> {
+        encode_versioned(self, "ShareGroupMetadataValue", version, Self::VERSIONS, 0)
+    }
+
+    /// Reads a record that begins with its version.
+    ///
+    /// # Errors
+    /// Fails when the version is unknown, or the record malformed.
+    pub fn from_bytes(bytes: Bytes) -> Result<Self, DecodeError> {
+        decode_versioned(bytes, Self::VERSIONS, 0, Trailing::Refused)
+    }
+}
