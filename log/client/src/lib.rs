@@ -79,3 +79,5 @@ pub use producer::{
     TopicSlot,
 };
 pub use tcp::TcpConnector;
+/// Where records are.
+pub use thalweg_protocol::{Offset, TopicPartition};

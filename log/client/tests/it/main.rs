@@ -27,5 +27,8 @@ mod custom_partitioner;
 #[path = "../../examples/exactly_once.rs"]
 mod exactly_once;
 #[allow(dead_code, reason = "its main is for whoever runs it by itself")]
+#[path = "../../examples/one_database.rs"]
+mod one_database;
+#[allow(dead_code, reason = "its main is for whoever runs it by itself")]
 #[path = "../../examples/sending.rs"]
 mod sending;

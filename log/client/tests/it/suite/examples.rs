@@ -1,8 +1,9 @@
 //! The programs in `examples/`, run.
 
-use thalweg_client::{ConsumerConfig, ProducerConfig};
+use thalweg_client::{ConsumerConfig, Offset, ProducerConfig, TopicPartition};
 
 use super::{Ground, read, read_to_end, texts};
+use crate::one_database::{self, Counts, Database};
 use crate::{at_least_once, at_most_once, custom_assignor, custom_partitioner, exactly_once, sending};
 
 /// A topic with these values in its two partitions.
@@ -56,6 +57,39 @@ pub async fn records_are_transformed_exactly_once(ground: &Ground) {
     let values = sorted(texts(&read(&mut reader, 4).await));
     assert_eq!(values, ["FOUR", "ONE", "THREE", "TWO"]);
     assert!(read_to_end(&mut reader).await.is_empty(), "none twice");
+}
+
+pub async fn words_are_counted_exactly_once_in_one_database(ground: &Ground) {
+    let directory = tempfile::tempdir().expect("there is room");
+    let file = directory.path().join("words.db").display().to_string();
+    let open = || Database::open(&file).expect("it opens");
+    let topic = topic_with(ground, &["one", "two", "one"]).await;
+    let (group, other_group) = (ground.name("counter"), ground.name("counter"));
+    let run = |group: &str| {
+        let (client, topic, group, mut database) =
+            (ground.client.clone(), topic.clone(), group.to_owned(), open());
+        async move { one_database::run(&client, &topic, &group, &mut database).await }
+    };
+    run(&group).await.expect("it ends");
+    let counts = |one, two| Counts::from([("one".to_owned(), one), ("two".to_owned(), two)]);
+    let mut database = open();
+    assert_eq!(database.counts().expect("it can be read"), counts(2, 1));
+
+    // Nothing but what follows is taken, and of what is refused nothing stays.
+    let partition = TopicPartition::new(&*topic, 0);
+    let stored = database.progress(&partition).expect("there is one");
+    assert!(!database.advance(&partition, Offset(0), stored, &counts(5, 5)).expect("it answers"));
+
+    // Two instances that share the partitions, and one that takes all of them for its own.
+    let producer = ground.producer(ProducerConfig::default());
+    for at in 0..400 {
+        ground.write(&producer, &topic, at % 2, &["one two one"]).await;
+    }
+    let (first, second, third) = tokio::join!(run(&group), run(&group), run(&other_group));
+    for ended in [first, second, third] {
+        ended.expect("it ends");
+    }
+    assert_eq!(database.counts().expect("it can be read"), counts(802, 401));
 }
 
 pub async fn records_are_sent_in_four_ways(ground: &Ground) {

@@ -256,6 +256,7 @@ macro_rules! suite {
                 coordinated: the_coordinator_shares_partitions_out, a_static_member_comes_back_to_its_partitions,
                     an_assignor_that_the_coordinator_lacks_is_told, topics_are_found_by_a_pattern;
                 examples: records_are_processed_and_not_again, records_are_transformed_exactly_once,
+                    words_are_counted_exactly_once_in_one_database,
                     records_are_sent_in_four_ways, partitions_and_members_are_chosen_by_own_rules;
             }
         }
