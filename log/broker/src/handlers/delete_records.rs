@@ -1,11 +1,13 @@
 //! DeleteRecords: raises the log start offset of partitions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use thalweg_protocol::messages::delete_records::{
     DeleteRecordsPartitionResult, DeleteRecordsRequest, DeleteRecordsResponse, DeleteRecordsTopicResult,
 };
 use thalweg_protocol::{ErrorCode, Offset};
+use tokio::time::timeout;
 
 use super::RequestContext;
 use crate::error::storage_code;
@@ -18,7 +20,13 @@ const EVERYTHING: i64 = -1;
 /// The low watermark of a partition whose records could not be deleted.
 const NO_LOW_WATERMARK: i64 = -1;
 
+/// The longest that a request may wait, whatever it asks for.
+const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+
 pub(crate) async fn handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse {
+    let time = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0)).min(MAX_TIMEOUT);
+    // Those that are not committed by then are refused.
+    let _ = timeout(time, what_was_appended_is_committed(&context, &request)).await;
     let deletions = context.core.deletions.clone();
     let partitions = Arc::clone(&context.core.partitions);
     let delete = move |topic: &str, partition, offset| {
@@ -31,6 +39,22 @@ pub(crate) async fn handle(context: RequestContext, request: DeleteRecordsReques
     let response = deletions.run(move || answer(request, delete)).await;
     partitions.changed();
     response
+}
+
+/// Waits until the records that are to be deleted are committed, where they are in the log already: a producer that waits for
+/// no sync (acks 0 and 1) may have them deleted at once.
+async fn what_was_appended_is_committed(context: &RequestContext, request: &DeleteRecordsRequest) {
+    for topic in &request.topics {
+        for asked in &topic.partitions {
+            let found = context.core.partitions.topic(&topic.name);
+            if let Ok(partition) = found.and_then(|found| found.leader(asked.partition_index).cloned())
+                && (1..=partition.log().log_end_offset().0).contains(&asked.offset)
+            {
+                // What keeps it from that, the deletion will meet, too.
+                let _ = partition.committed(Offset(asked.offset - 1)).await;
+            }
+        }
+    }
 }
 
 /// The answer that refuses everything in `request`.

@@ -9,7 +9,7 @@ use thalweg_protocol::messages::offset_for_leader_epoch::{
     OffsetForLeaderEpochRequest, OffsetForLeaderPartition, OffsetForLeaderTopic,
 };
 
-use crate::calls::{batch, batch_at, create_topic, fetch, list_offset, produce};
+use crate::calls::{batch, batch_at, create_topic, fetch, list_offset, produce, produce_request};
 use crate::harness::{Client, Harness, three_ways};
 
 three_ways!(
@@ -149,5 +149,11 @@ async fn deleting_records(harness: &Harness) {
         assert_eq!(delete(6).await, (ErrorCode::OffsetOutOfRange, -1));
         assert_eq!(delete(-1).await, (ErrorCode::None, 5), "everything that is committed");
         assert_eq!(produce(&client, topic, batch(["5"])).await, 5);
+        // What was acknowledged before it was synced can be deleted at once.
+        for end in 7..20 {
+            let request = produce_request(topic, 1, vec![(0, batch([end.to_string()]))]);
+            client.call(request, 9).await;
+            assert_eq!(delete(end).await, (ErrorCode::None, end));
+        }
     }
 }
