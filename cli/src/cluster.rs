@@ -6,6 +6,7 @@ use thalweg_client::{PartitionMetadata, TopicMetadata};
 use crate::exit::{Exit, failure};
 use crate::output::{Format, line};
 use crate::target::{Target, TargetArgs};
+use crate::topic::{listed, numbers};
 
 /// What to show.
 #[derive(Debug, clap::Subcommand)]
@@ -90,19 +91,32 @@ async fn health(target: &Target, format: Format) -> anyhow::Result<()> {
     for Trouble { topic, partition, what } in &troubles {
         match format {
             Format::Json => line(serde_json::json!({
-                "topic": &*topic.name, "partition": partition.partition, "trouble": what,
+                "topic": &*topic.name, "partition": partition.partition, "trouble": what, "offline": numbers(&partition.offline),
             }))?,
-            Format::Text => line(format_args!("{}-{} {what}", topic.name, partition.partition))?,
+            Format::Text => {
+                let down = match &*partition.offline {
+                    [] => String::new(),
+                    nodes => format!(" (down, or unable to open its log: node {})", listed(nodes)),
+                };
+                line(format_args!("{}-{} {what}{down}", topic.name, partition.partition))?;
+            }
         }
     }
     let partitions: usize = topics.iter().map(|topic| topic.partitions.len()).sum();
     if troubles.is_empty() {
         return match format {
-            Format::Json => Ok(()),
+            Format::Json => {
+                line(serde_json::json!({"healthy": true, "topics": topics.len(), "partitions": partitions}))
+            }
             Format::Text => {
                 line(format_args!("healthy: {} topics with {partitions} partitions", topics.len()))
             }
         };
+    }
+    if format == Format::Json {
+        line(serde_json::json!({
+            "healthy": false, "topics": topics.len(), "partitions": partitions, "troubled": troubles.len(),
+        }))?;
     }
     let found = format!("{} of {partitions} partitions are not as they should be", troubles.len());
     Err(failure(Exit::Unhealthy, found))

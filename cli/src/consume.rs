@@ -12,7 +12,7 @@ use crate::extents::Extents;
 use crate::offset_range::OffsetRange;
 use crate::output::{tell, written};
 use crate::produce::now_ms;
-use crate::target::{Target, TargetArgs};
+use crate::target::{Target, TargetArgs, leaderless};
 use crate::template::RecordFormat;
 
 /// What to consume, and how to print it.
@@ -80,7 +80,8 @@ async fn read(
     range: OffsetRange,
     format: &RecordFormat,
 ) -> anyhow::Result<()> {
-    let count = target.partitions_of(&args.topic).await?;
+    let topic = target.topic(&args.topic).await?;
+    let count = topic.partitions.len() as i32;
     if let Some(partition) = args.partition.iter().find(|partition| !(0..count).contains(*partition)) {
         return Err(failure(
             Exit::NotFound,
@@ -90,6 +91,9 @@ async fn read(
     let chosen = if args.partition.is_empty() { (0..count).collect() } else { args.partition.clone() };
     let partitions: Vec<TopicPartition> =
         chosen.into_iter().map(|partition| TopicPartition::new(args.topic.as_str(), partition)).collect();
+    for trouble in leaderless(&topic, |at| args.partition.is_empty() || args.partition.contains(&at)) {
+        tell(format_args!("warning: {trouble}. Its records are waited for"));
+    }
     let isolation = if args.uncommitted { Isolation::ReadUncommitted } else { Isolation::ReadCommitted };
     let plan = plan(target, &partitions, range, isolation).await?;
     let config = ConsumerConfig {

@@ -73,8 +73,9 @@ pub fn of(error: &anyhow::Error) -> Exit {
         {
             return exit;
         }
-        if let Some(error) = cause.downcast_ref::<std::io::Error>()
-            && error.kind() == std::io::ErrorKind::NotFound
+        let not_found = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        if cause.downcast_ref::<std::io::Error>().is_some_and(not_found)
+            || cause.downcast_ref::<thalweg_broker::Error>().and_then(io_cause).is_some_and(not_found)
         {
             return Exit::NotFound;
         }
@@ -82,13 +83,27 @@ pub fn of(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
+/// What the operating system said, if that kept a broker from starting.
+fn io_cause(error: &thalweg_broker::Error) -> Option<&std::io::Error> {
+    use thalweg_broker::Error;
+    match error {
+        Error::Directory { source, .. } | Error::Storage(thalweg_storage::Error::Io { source, .. }) => {
+            Some(source)
+        }
+        _ => None,
+    }
+}
+
 fn of_client(error: &thalweg_client::Error) -> Exit {
     use thalweg_client::Error;
-    use thalweg_protocol::ErrorCode;
+    use thalweg_protocol::{ConnectionError, ErrorCode};
     match error {
         Error::UnknownTopic { .. } | Error::UnknownPartition { .. } => Exit::NotFound,
+        // What was asked for fits into no request: a name that is too long, say.
+        Error::Connection { source: ConnectionError::Unencodable { .. }, .. } | Error::Config { .. } => {
+            Exit::Usage
+        }
         Error::Connection { .. } | Error::TimedOut { .. } => Exit::Unreachable,
-        Error::Config { .. } => Exit::Usage,
         _ => match error.code() {
             Some(ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId) => Exit::NotFound,
             Some(ErrorCode::TopicAlreadyExists) => Exit::Taken,
@@ -107,11 +122,14 @@ fn of_client(error: &thalweg_client::Error) -> Exit {
 fn of_sql(error: &thalweg_sql::Error) -> Option<Exit> {
     use thalweg_sql::Error;
     match error {
-        Error::Syntax { .. } | Error::Plan { .. } | Error::Definition { .. } | Error::Unsupported { .. } => {
-            Some(Exit::Usage)
-        }
+        Error::Syntax { .. }
+        | Error::Plan { .. }
+        | Error::Definition { .. }
+        | Error::Unsupported { .. }
+        | Error::UnknownFormat { .. } => Some(Exit::Usage),
         Error::UnknownTable { .. } | Error::UnknownFile { .. } => Some(Exit::NotFound),
         Error::NotEmpty { .. } => Some(Exit::Taken),
+        Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Some(Exit::NotFound),
         Error::Client(error) => Some(of_client(error)),
         Error::Connector(error) => Some(of_file(error)),
         _ => None,

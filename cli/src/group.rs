@@ -12,7 +12,7 @@ use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure};
 use crate::extents::Extents;
 use crate::offset_range::OffsetRange;
-use crate::output::{Format, Results, confirmed, line, tell};
+use crate::output::{Format, Results, confirmed, line, nothing_deleted, tell};
 use crate::produce::now_ms;
 use crate::target::{Target, TargetArgs};
 
@@ -335,7 +335,7 @@ async fn sought(target: &Target, args: &SeekArgs) -> anyhow::Result<Vec<TopicPar
 async fn delete(target: &Target, groups: &[String], yes: bool, format: Format) -> anyhow::Result<()> {
     let question = format!("Delete {} and what was committed there?", groups.join(", "));
     if !yes && !confirmed(&question)? {
-        return line("nothing was deleted");
+        return nothing_deleted();
     }
     let names: Vec<&str> = groups.iter().map(String::as_str).collect();
     let mut results = Results::default();
@@ -360,7 +360,7 @@ async fn delete_offsets(
 ) -> anyhow::Result<()> {
     let question = format!("Delete what {} has committed for {}?", groups.join(", "), topics.join(", "));
     if !yes && !confirmed(&question)? {
-        return line("nothing was deleted");
+        return nothing_deleted();
     }
     let admin = target.client().admin();
     let mut results = Results::default();

@@ -6,15 +6,19 @@ mod cluster;
 mod consume;
 mod exit;
 mod extents;
+mod generate;
 mod group;
+mod help;
 mod offset_range;
 mod output;
 mod produce;
 mod serve;
+mod settings;
 mod signals;
 mod sql;
 mod target;
 mod template;
+mod top;
 mod topic;
 
 use std::io::IsTerminal;
@@ -36,7 +40,9 @@ use crate::target::TargetArgs;
     about,
     max_term_width = 100,
     subcommand_required = true,
-    arg_required_else_help = true
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = help::AFTER
 )]
 struct Arguments {
     #[command(flatten)]
@@ -79,10 +85,21 @@ enum Command {
     },
     /// Query topics and files with SQL
     Sql(sql::SqlArgs),
+    /// Show what topics, partitions and groups do, and how fast, over and over
+    Top(top::TopArgs),
     /// Measure
     Bench {
         #[command(subcommand)]
         command: bench::BenchCommand,
+    },
+    /// Print a script that completes commands and options
+    Completions(generate::CompletionsArgs),
+    /// Write manual pages
+    Man(generate::ManArgs),
+    /// Explain a command, or offsets, templates, formats and settings
+    Help {
+        /// The command, or the page
+        words: Vec<String>,
     },
 }
 
@@ -133,7 +150,14 @@ fn log_level(command: &Command) -> &'static str {
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let target = &arguments.target.or_environment();
+    // What needs no log does not look for one.
+    match &arguments.command {
+        Command::Completions(args) => return generate::completions(args),
+        Command::Man(args) => return generate::man(args),
+        Command::Help { words } => return help::run(words),
+        _ => {}
+    }
+    let target = &arguments.target.or_environment()?;
     match arguments.command {
         Command::Serve(args) => serve::run(args, target).await,
         Command::Topic { command, format } => topic::run(command, target, format).await,
@@ -142,6 +166,8 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Group { command, format } => group::run(command, target, format).await,
         Command::Cluster { command, format } => cluster::run(command, target, format).await,
         Command::Sql(args) => sql::run(args, target).await,
+        Command::Top(args) => top::run(args, target).await,
         Command::Bench { command } => bench::run(command, target).await,
+        Command::Completions(_) | Command::Man(_) | Command::Help { .. } => Ok(()),
     }
 }

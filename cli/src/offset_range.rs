@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use thalweg_connectors::parse_time;
+use thalweg_connectors::{looks_like_date, parse_time};
 
 /// A place in a partition, as a user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,15 +56,23 @@ impl OffsetRange {
         let fail = |reason| OffsetRangeError { word: word.to_string(), reason };
         if let Some(times) = word.strip_prefix('@') {
             let (from, until) = split_times(times);
-            let from = parse_time(from, now_ms).ok_or_else(|| fail("the time is not understood"))?;
+            let time = |text: &str, otherwise| {
+                let year =
+                    "a year or a date is written with its dashes, 2013-01-01, and ms since 1970 in full";
+                let unclear = || fail(if looks_like_date(text) { year } else { otherwise });
+                parse_time(text, now_ms).ok_or_else(unclear)
+            };
+            let from = time(from, "the time is not understood")?;
             let until = match until {
                 None | Some("") => None,
                 Some("end") => Some(Place::End),
                 Some(text) => {
                     let text = text.strip_prefix('@').unwrap_or(text);
-                    Some(Place::Time(
-                        parse_time(text, now_ms).ok_or_else(|| fail("the end time is not understood"))?,
-                    ))
+                    let until = time(text, "the end time is not understood")?;
+                    if until < from {
+                        return Err(fail("it ends before it begins"));
+                    }
+                    Some(Place::Time(until))
                 }
             };
             return Ok(Self { from: Place::Time(from), until });
@@ -109,14 +117,13 @@ fn parse_place(text: &str) -> Option<Place> {
 /// Splits `T1:T2`, where a time may itself contain colons: what is one time is not split; else the split is behind a
 /// time that ends in `Z`, or at the first colon behind a number, a date or a relative time.
 fn split_times(text: &str) -> (&str, Option<&str>) {
-    if parse_time(text, 0).is_some() {
+    let is_time = |text| parse_time(text, 0).is_some() || looks_like_date(text);
+    if is_time(text) {
         return (text, None);
     }
     for (at, _) in text.match_indices(':') {
         let (from, until) = (&text[..at], &text[at + 1..]);
-        if parse_time(from, 0).is_some()
-            && (from.ends_with('Z') || !from.contains('T') || until.starts_with('@'))
-        {
+        if is_time(from) && (from.ends_with('Z') || !from.contains('T') || until.starts_with('@')) {
             return (from, Some(until));
         }
     }
@@ -163,10 +170,25 @@ mod tests {
                 "{word}"
             );
         }
-        for word in
-            ["", "x", "--5", "1.5", "@", "@yesterday", "20:10", "@2013-13-01", "@2013-02-29", "-", "+"]
-        {
+        for word in [
+            "",
+            "x",
+            "--5",
+            "1.5",
+            "@",
+            "@yesterday",
+            "20:10",
+            "@2013-13-01",
+            "@2013-02-29",
+            "-",
+            "+",
+            "@-1d:@-2d",
+        ] {
             assert!(OffsetRange::parse(word, NOW).is_err(), "{word}");
+        }
+        for word in ["@2013", "@20130101", "@2013:@2014", "@2013-01-01:@2014"] {
+            let error = OffsetRange::parse(word, NOW).expect_err(word).to_string();
+            assert!(error.contains("with its dashes"), "{word}: {error}");
         }
     }
 }

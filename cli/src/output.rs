@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use crate::exit::{Exit, failure, told};
 
@@ -83,6 +83,25 @@ pub fn progress(total: Option<u64>) -> ProgressBar {
     bar
 }
 
+/// A sign on standard error that something runs, and for how long; nothing where that is not a terminal.
+pub fn waiting() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner().with_finish(ProgressFinish::AndClear);
+    bar.set_style(ProgressStyle::with_template("{spinner} {elapsed}").expect("the template is well-formed"));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// Whoever asked for something to be deleted has said no in the end.
+///
+/// # Errors
+/// Always: what was asked for has not happened.
+pub fn nothing_deleted() -> anyhow::Result<()> {
+    Err(failure(Exit::Failed, "nothing was deleted"))
+}
+
 /// Asks on the terminal before something is destroyed.
 ///
 /// # Errors
@@ -91,8 +110,10 @@ pub fn confirmed(question: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(failure(Exit::Usage, "deleting cannot be undone: say --yes where nobody can be asked"));
     }
-    print!("{question} [y/N] ");
-    io::stdout().flush()?;
+    // Results go to standard output.
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush())?;
+    drop(stderr);
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use thalweg_client::{Acks, Appender, Producer, ProducerConfig, TopicSlot};
+use thalweg_client::{Acks, Appender, Error, Producer, ProducerConfig, Refused, TopicSlot};
 use thalweg_connectors::files::{Columns, Input, InputFormat, InputRecord, open};
 use thalweg_protocol::Compression;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure, told};
 use crate::output::{progress as show_progress, tell};
-use crate::target::{Target, TargetArgs};
+use crate::target::{Target, TargetArgs, leaderless};
 
 /// What to produce, and how.
 #[derive(Debug, clap::Args)]
@@ -147,10 +147,16 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
             ),
         ));
     }
+    for trouble in
+        leaderless(&target.topic(&args.topic).await?, |at| args.partition.is_none_or(|own| own == at))
+    {
+        tell(format_args!("warning: {trouble}. Records for it wait"));
+    }
     let config =
         ProducerConfig { compression: args.compression, acks: args.acks.into(), ..ProducerConfig::default() };
     let producer = Arc::new(target.client().producer(config)?);
     let mut appender = producer.appender();
+    let refusals = appender.refusals();
     let topic = appender.topic(&args.topic).await?;
     let progress = Arc::new(Progress::default());
     let (partition, shared, watched) = (args.partition, Arc::clone(&progress), Arc::clone(&producer));
@@ -158,62 +164,151 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
     let appending = tokio::task::spawn_blocking(move || {
         append_all(&mut input, &mut appender, topic, partition, &shared, &watched)
     });
-    let appended = telling_of_trouble(&producer, until_refused(&producer, &progress, appending)).await;
+    let stop = telling_of_trouble(&producer, until_stopped(&producer, &progress, appending)).await;
     // What was read before an error is written all the same.
-    let written = telling_of_trouble(&producer, producer.flush()).await;
-    let count = progress.appended.load(Ordering::Relaxed);
+    let written = telling_of_trouble(&producer, until_given_up(&producer)).await;
+    let refused = refused(refusals.take());
+    let read = counted(progress.appended.load(Ordering::Relaxed), "record");
     let acknowledged = producer.acknowledged();
-    match (appended, written) {
-        (Ok(()), Ok(())) => {
-            tell(format_args!("produced {} to {}", counted(count, "record"), args.topic));
-            Ok(())
+    let error = match (written, stop) {
+        (Some(Ok(())), Stop::AtTheEnd | Stop::AtRefusal) => {
+            tell(format_args!("produced {read} to {}", args.topic));
+            return Ok(());
         }
-        (Err(error), Ok(())) => {
-            Err(error.context(format!("stopped after {}, which are written", counted(count, "record"))))
+        (Some(Ok(())), stop) => {
+            return Err(stop.error().context(match acknowledged {
+                0 => "stopped before any record was written".to_owned(),
+                1 => "stopped after 1 record, which is written".to_owned(),
+                count => format!("stopped after {count} records, which are written"),
+            }));
         }
-        (appended, Err(error)) => {
-            if let Err(also) = appended {
+        (Some(Err(error)), stop) => {
+            if let Stop::Failed(also) = stop {
                 tell(format_args!("error: {}", told(&also)));
             }
-            Err(anyhow::Error::new(error).context(format!(
-                "of {} that were read {acknowledged} are certainly written",
-                counted(count, "record")
-            )))
+            refused.unwrap_or_else(|| error.into())
         }
-    }
+        (None, Stop::Failed(error)) => error,
+        (None, stop) => match producer.trouble() {
+            Some(trouble) => anyhow::Error::new(trouble).context("interrupted while records wait"),
+            None => stop.error().context("records still wait"),
+        },
+    };
+    let are = if acknowledged == 1 { "is" } else { "are" };
+    Err(error.context(format!("of {read} that were read {acknowledged} {are} certainly written")))
 }
 
 fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Why no more is read.
+enum Stop {
+    /// The input has ended.
+    AtTheEnd,
+    /// A record was refused; the flush says why.
+    AtRefusal,
+    /// Ctrl-C.
+    Interrupted,
+    /// The input or a record is not as it should be.
+    Failed(anyhow::Error),
+}
+
+impl Stop {
+    fn error(self) -> anyhow::Error {
+        match self {
+            Self::Failed(error) => error,
+            Self::AtTheEnd | Self::AtRefusal | Self::Interrupted => failure(Exit::Failed, "interrupted"),
+        }
+    }
+}
+
 /// Waits for the thread that appends; tells it to stop when interrupted, or when a record is refused.
-async fn until_refused(
+async fn until_stopped(
     producer: &Producer,
     progress: &Progress,
     mut appending: JoinHandle<anyhow::Result<()>>,
-) -> anyhow::Result<()> {
+) -> Stop {
+    let read = |appended: Result<anyhow::Result<()>, JoinError>| match appended {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(Stop::Failed(error)),
+        Err(panicked) => Some(Stop::Failed(panicked.into())),
+    };
     let mut watch = tokio::time::interval(Duration::from_millis(200));
-    loop {
-        let why = tokio::select! {
-            appended = &mut appending => return appended?,
-            _ = crate::signals::ended() => Err(failure(Exit::Failed, "interrupted")),
-            _ = watch.tick() => {
-                if producer.failed() == 0 {
-                    continue;
-                }
-                // The flush says what it was.
-                Ok(())
+    let why = loop {
+        tokio::select! {
+            appended = &mut appending => return read(appended).unwrap_or(Stop::AtTheEnd),
+            _ = crate::signals::ended() => break Stop::Interrupted,
+            _ = watch.tick() => if producer.failed() > 0 {
+                break Stop::AtRefusal;
             }
-        };
-        progress.is_stopping.store(true, Ordering::Relaxed);
-        // The thread ends with the next record; if it waits for input, it has handed everything over.
-        return match tokio::time::timeout(AFTER_STOP, appending).await {
-            Ok(appended) => appended?.and(why),
-            Err(_) => why,
-        };
+        }
+    };
+    progress.is_stopping.store(true, Ordering::Relaxed);
+    // The thread ends with the next record; if it waits for input, it has handed everything over.
+    match tokio::time::timeout(AFTER_STOP, appending).await {
+        Ok(appended) => read(appended).unwrap_or(why),
+        Err(_) => why,
     }
 }
+
+/// Flushes. After an interrupt that is given up as soon as nothing has been written for a while: `None`.
+async fn until_given_up(producer: &Producer) -> Option<Result<(), Error>> {
+    let nothing_moves = async {
+        // Whoever cannot be interrupted waits for the flush alone.
+        if crate::signals::ended().await.is_err() {
+            return std::future::pending().await;
+        }
+        loop {
+            let before = producer.acknowledged();
+            tokio::time::sleep(AFTER_INTERRUPT).await;
+            if producer.acknowledged() == before {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        flushed = producer.flush() => Some(flushed),
+        () = nothing_moves => None,
+    }
+}
+
+/// How long after an interrupt records that wait get to be written; again and again while some are.
+const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
+
+/// Which lines of the input are not written, and why. Lines with the same reason are told together; all reasons but the last
+/// are told here.
+fn refused(refused: Vec<Refused>) -> Option<anyhow::Error> {
+    let mut reasons: Vec<(Error, Vec<u64>)> = Vec::new();
+    for Refused { mark, error } in refused {
+        match reasons.iter_mut().find(|(known, _)| known.to_string() == error.to_string()) {
+            Some((_, lines)) => lines.push(mark),
+            None => reasons.push((error, vec![mark])),
+        }
+    }
+    let mut errors = reasons.into_iter().map(|(error, mut lines)| {
+        lines.sort_unstable();
+        anyhow::Error::new(error).context(format!("{} of the input", told_lines(&lines)))
+    });
+    let last = errors.next_back();
+    errors.for_each(|error| tell(format_args!("error: {}", told(&error))));
+    last
+}
+
+/// Such as `line 7`, or `lines 7, 8, 12 and 20 more`.
+fn told_lines(lines: &[u64]) -> String {
+    let shown = &lines[..lines.len().min(LINES_TOLD)];
+    let more = lines.len() - shown.len();
+    let shown = shown.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    match (lines.len(), more) {
+        (1, _) => format!("line {shown}"),
+        (_, 0) => format!("lines {shown}"),
+        _ => format!("lines {shown} and {more} more"),
+    }
+}
+
+/// How many lines are named that have failed for the same reason.
+const LINES_TOLD: usize = 10;
 
 /// Says on standard error what `work` waits for, when it waits for long.
 async fn telling_of_trouble<T>(producer: &Producer, work: impl Future<Output = T>) -> T {
@@ -272,17 +367,17 @@ fn append_all(
             if !input.next(&mut record)? {
                 return Ok(());
             }
+            appender.mark(record.line);
             let (key, value) = (record.key.as_deref(), Some(record.value.as_slice()));
             let to = partition.unwrap_or_else(|| appender.partition_for(topic, key, value));
             let timestamp = record.timestamp.unwrap_or_else(now_ms);
             if let Err(error) = appender.append_blocking(topic, to, timestamp, key, value, &[]) {
-                return Err(match producer.trouble() {
+                let cause = match producer.trouble() {
                     // The buffer is full because of this.
-                    Some(trouble) if matches!(error, thalweg_client::Error::BufferFull { .. }) => {
-                        trouble.into()
-                    }
-                    _ => error.into(),
-                });
+                    Some(trouble) if matches!(error, Error::BufferFull { .. }) => trouble,
+                    _ => error,
+                };
+                return Err(anyhow::Error::new(cause).context(format!("line {} of the input", record.line)));
             }
             count += 1;
             progress.appended.store(count, Ordering::Relaxed);

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use thalweg_broker::Broker;
-use thalweg_client::{Client, ClientConfig, TopicMetadata};
+use thalweg_client::{Client, ClientConfig, PartitionMetadata, TopicMetadata};
+use thalweg_protocol::{NodeId, TopicPartition};
 use thalweg_storage::DataDirectory;
 
 use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure};
+use crate::settings::{BOOTSTRAP, DATA, Settings, key_and_value};
 
 /// The data directory that is meant when none is named.
 pub const DEFAULT_DATA: &str = "thalweg-data";
@@ -22,6 +24,16 @@ pub struct TargetArgs {
     /// A data directory to open in this process; if a node holds it, the command talks to that node [env: THALWEG_DATA]
     #[arg(long, value_name = "DIR", global = true)]
     pub data: Option<PathBuf>,
+    /// Settings from this profile of the file $THALWEG_CONFIG, ~/.config/thalweg/config.toml if not given
+    /// [env: THALWEG_PROFILE]
+    #[arg(long, value_name = "NAME", global = true)]
+    profile: Option<String>,
+    /// A setting, such as api_timeout_ms=60000; may be repeated [env: THALWEG_API_TIMEOUT_MS and so on]
+    #[arg(short = 'X', value_name = "KEY=VALUE", global = true, value_parser = key_and_value)]
+    setting: Vec<(String, String)>,
+    /// What all that comes to.
+    #[arg(skip)]
+    settings: Settings,
 }
 
 /// What a directory without a log in it means.
@@ -39,14 +51,20 @@ pub struct Target {
 }
 
 impl TargetArgs {
-    /// What the command line says; if it says nothing, what the environment does.
-    pub fn or_environment(&self) -> Self {
-        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        if self.bootstrap.is_some() || self.data.is_some() {
-            return self.clone();
+    /// What the command line says; where it says nothing, what the environment does, and then the profile.
+    ///
+    /// # Errors
+    /// As [`Settings::gather`].
+    pub fn or_environment(&self) -> anyhow::Result<Self> {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let settings = Settings::gather(self.profile.as_deref(), &self.setting, variable)?;
+        let mut target = self.clone();
+        if self.bootstrap.is_none() && self.data.is_none() {
+            target.bootstrap = settings.get(BOOTSTRAP).map(str::to_owned);
+            target.data = settings.get(DATA).map(PathBuf::from);
         }
-        let bootstrap = variable("THALWEG_BOOTSTRAP").map(|value| value.to_string_lossy().into_owned());
-        Self { bootstrap, data: variable("THALWEG_DATA").map(PathBuf::from) }
+        target.settings = settings;
+        Ok(target)
     }
 
     /// Connects to the log, opening it in this process where nobody holds it.
@@ -67,7 +85,7 @@ impl TargetArgs {
 
     async fn open_as(&self, missing: Missing) -> anyhow::Result<Target> {
         if let Some(bootstrap) = &self.bootstrap {
-            return Ok(Target { client: connect(bootstrap).await?, broker: None });
+            return Ok(Target { client: self.connect(bootstrap).await?, broker: None });
         }
         let data = match &self.data {
             Some(data) => data.clone(),
@@ -95,7 +113,7 @@ impl TargetArgs {
                     ),
                 ));
             };
-            return Ok(Target { client: connect(&address).await?, broker: None });
+            return Ok(Target { client: self.connect(&address).await?, broker: None });
         }
         if missing == Missing::IsAnError && !DataDirectory::is_one(&data) {
             return Err(failure(
@@ -108,28 +126,38 @@ impl TargetArgs {
             ));
         }
         let broker = Broker::embedded(&data).await.map_err(|error| crate::serve::explain(error, &data))?;
-        let client =
-            Client::connect(ClientConfig::with_connector(std::sync::Arc::new(broker.connect()))).await?;
+        let config = ClientConfig::with_connector(std::sync::Arc::new(broker.connect()));
+        let client = Client::connect(self.settings.apply(config)?).await?;
         Ok(Target { client, broker: Some(broker) })
+    }
+
+    async fn connect(&self, bootstrap: &str) -> anyhow::Result<Client> {
+        let mut config = ClientConfig::with_bootstrap(bootstrap);
+        // A person waits: what does not answer within this time is not there.
+        config.connect_timeout_ms = 5_000;
+        config.api_timeout_ms = 15_000;
+        let mut config_of_start = config.clone();
+        (config_of_start.api_timeout_ms, config_of_start.request_timeout_ms) = (5_000, 5_000);
+        // A first try with little patience tells a wrong address apart soon.
+        Client::connect(self.settings.apply(config_of_start)?).await.map_err(|error| match error {
+            thalweg_client::Error::Config { .. } => failure(Exit::Usage, error.to_string()),
+            error => failure(
+                Exit::Unreachable,
+                format!("no broker answers at {bootstrap}: {error}\nIs the address right, and does a node run there? `thalweg serve` starts one"),
+            ),
+        })?;
+        Ok(Client::connect(self.settings.apply(config)?).await?)
     }
 }
 
-async fn connect(bootstrap: &str) -> anyhow::Result<Client> {
-    let mut config = ClientConfig::with_bootstrap(bootstrap);
-    // A person waits: what does not answer within this time is not there.
-    config.connect_timeout_ms = 5_000;
-    config.api_timeout_ms = 15_000;
-    let mut config_of_start = config.clone();
-    (config_of_start.api_timeout_ms, config_of_start.request_timeout_ms) = (5_000, 5_000);
-    // A first try with little patience tells a wrong address apart soon.
-    Client::connect(config_of_start).await.map_err(|error| match error {
-        thalweg_client::Error::Config { .. } => failure(Exit::Usage, error.to_string()),
-        error => failure(
-            Exit::Unreachable,
-            format!("no broker answers at {bootstrap}: {error}\nIs the address right, and does a node run there? `thalweg serve` starts one"),
-        ),
-    })?;
-    Ok(Client::connect(config).await?)
+/// Which partitions of a topic nobody can read or write at present, and why.
+pub fn leaderless(topic: &TopicMetadata, is_meant: impl Fn(i32) -> bool) -> Vec<thalweg_client::Error> {
+    let without = topic.partitions.iter().filter(|at| at.leader == NodeId::NONE && is_meant(at.partition));
+    let error = |at: &PartitionMetadata| thalweg_client::Error::NoLeader {
+        partition: TopicPartition::new(topic.name.clone(), at.partition),
+        offline: at.offline.clone(),
+    };
+    without.map(error).collect()
 }
 
 impl Target {

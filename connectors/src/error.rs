@@ -1,10 +1,11 @@
 //! What can go wrong with a file.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a file could not be read as records, or written.
-#[derive(Debug, thiserror::Error)]
+/// Why a file could not be read as records, or written. Its text tells the cause, too; so it has no `source()`.
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
@@ -14,11 +15,11 @@ pub enum Error {
         /// The file or directory.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The input broke off or is not compressed as its first bytes say.
     #[error("cannot read the input: {0}")]
-    Input(#[from] io::Error),
+    Input(io::Error),
     /// An option that does not go with the format.
     #[error("{option}: {reason}")]
     Option {
@@ -51,6 +52,19 @@ pub enum Error {
         /// What the library said.
         reason: String,
     },
+}
+
+/// As it reads for people: an error that `main` returns is printed with this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Input(error)
+    }
 }
 
 impl Error {

@@ -9,4 +9,4 @@ pub mod parquet;
 mod timestamp;
 
 pub use error::Error;
-pub use timestamp::parse_time;
+pub use timestamp::{format_time, looks_like_date, parse_time};

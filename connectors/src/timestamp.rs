@@ -1,6 +1,7 @@
 //! Timestamps as people write them.
 
-/// A time as ms since 1970: RFC 3339, a date, ms as a number, or `-1h` before now (units ms, s, m, h, d).
+/// A time as ms since 1970: RFC 3339, a date, ms as a number, or `-1h` before now (units ms, s, m, h, d). Not a number that
+/// is rather a year, or a date without its dashes.
 pub fn parse_time(text: &str, now_ms: i64) -> Option<i64> {
     if let Some(back) = text.strip_prefix('-') {
         let unit_at = back.find(|c: char| !c.is_ascii_digit())?;
@@ -15,7 +16,23 @@ pub fn parse_time(text: &str, now_ms: i64) -> Option<i64> {
         };
         return now_ms.checked_sub(count.checked_mul(unit)?);
     }
+    if looks_like_date(text) {
+        return None;
+    }
     parse_timestamp(text)
+}
+
+/// Whether a number is a year from 1900 to 2199, or such a year with a month or a date behind it, as `2013` or `20130101`.
+pub fn looks_like_date(text: &str) -> bool {
+    let number = |from: usize, to: usize| text.get(from..to).and_then(|part| part.parse::<u32>().ok());
+    let is_within = |from, to, range: std::ops::RangeInclusive<u32>| {
+        text.len() < to || number(from, to).is_some_and(|number| range.contains(&number))
+    };
+    matches!(text.len(), 4 | 6 | 8)
+        && text.bytes().all(|c| c.is_ascii_digit())
+        && is_within(0, 4, 1900..=2199)
+        && is_within(4, 6, 1..=12)
+        && is_within(6, 8, 1..=31)
 }
 
 /// A time as ms since 1970 that depends on nothing else: RFC 3339, a date, or ms as a number.
@@ -98,6 +115,30 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
+/// A time in ms since 1970 as RFC 3339 in UTC, with ms where there are some: `2013-01-01T10:00:00Z`.
+pub fn format_time(ms: i64) -> String {
+    let (days, of_day) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
+    let (year, month, day) = civil_from_days(days);
+    let (hour, minute, second) = (of_day / 3_600_000, of_day / 60_000 % 60, of_day / 1_000 % 60);
+    let fraction = match of_day % 1_000 {
+        0 => String::new(),
+        ms => format!(".{ms:03}"),
+    };
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
+}
+
+/// The inverse of [`days_from_civil`].
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +159,19 @@ mod tests {
             assert_eq!(parse_time(text, NOW), Some(ms), "{text}");
             assert_eq!(parse_timestamp(text), Some(ms), "{text}");
         }
+        for text in ["2013", "201312", "20131231"] {
+            assert_eq!(parse_time(text, NOW), None, "{text}");
+        }
+        for (text, ms) in
+            [("1000", 1000), ("201313", 201_313), ("20131232", 20_131_232), ("2200", 2200), ("0", 0)]
+        {
+            assert_eq!(parse_time(text, NOW), Some(ms), "{text}");
+        }
+        for (text, ms) in cases {
+            assert_eq!(parse_timestamp(&format_time(ms)), Some(ms), "{text}");
+        }
+        assert_eq!(format_time(1_357_034_400_123), "2013-01-01T10:00:00.123Z");
+        assert_eq!(format_time(-1), "1969-12-31T23:59:59.999Z");
         assert_eq!(parse_time("-5m", NOW), Some(NOW - 300_000));
         for text in ["-5m", "2013-01-01T12:00:00+02:60", "2013-01-01T12:00:00+24:00", "2013-01-01T12"] {
             assert_eq!(parse_timestamp(text), None, "{text}");

@@ -69,13 +69,16 @@ async fn send(rows: &mut Rows, sender: mpsc::Sender<Message>) -> Result<()> {
     Ok(())
 }
 
-/// An error if something is in the directory.
+/// An error if something is in the directory that a copy which was killed has not left there.
 fn check_empty(directory: &Path) -> Result<()> {
     match fs::read_dir(directory) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(Error::NotEmpty { directory: directory.to_path_buf() }),
-        },
+        Ok(mut entries) => {
+            let is_left_over = |entry: &fs::DirEntry| ParquetDirectory::is_left_over(&entry.file_name());
+            match entries.all(|entry| entry.is_ok_and(|entry| is_left_over(&entry))) {
+                true => Ok(()),
+                false => Err(Error::NotEmpty { directory: directory.to_path_buf() }),
+            }
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(source) => Err(Error::File { path: directory.to_path_buf(), source }),
     }

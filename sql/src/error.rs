@@ -1,5 +1,6 @@
 //! What can go wrong with a statement.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use datafusion::common::DataFusionError;
@@ -13,8 +14,8 @@ pub struct Position {
     pub column: u64,
 }
 
-/// Why a statement could not be run.
-#[derive(Debug, thiserror::Error)]
+/// Why a statement could not be run. Its text tells the causes, too; so they are not its `source()`.
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The text is not SQL.
     #[error("{reason}{}", shown_at(*at))]
@@ -35,6 +36,15 @@ pub enum Error {
     /// A file that a statement names cannot be found.
     #[error("there is no file `{path}`; the path is relative to the directory of the program")]
     UnknownFile {
+        /// The path, as it was written.
+        path: String,
+    },
+    /// A file is there, but what it holds cannot be told from its name.
+    #[error(
+        "`{path}` is there, but whether it holds CSV, JSON or Parquet cannot be told from its name: only .csv, .json and .parquet \
+         say so. CREATE EXTERNAL TABLE name STORED AS CSV LOCATION '{path}' makes a table of it"
+    )]
+    UnknownFormat {
         /// The path, as it was written.
         path: String,
     },
@@ -74,7 +84,7 @@ pub enum Error {
         /// Which.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// The log could not be read.
     #[error(transparent)]
@@ -84,10 +94,17 @@ pub enum Error {
     Connector(#[from] thalweg_connectors::Error),
     /// The query failed while it ran.
     #[error("{}", without_backtrace(.0))]
-    Execution(#[source] DataFusionError),
+    Execution(DataFusionError),
     /// The result could not be written out.
     #[error("the result cannot be written: {0}")]
-    Output(#[from] std::io::Error),
+    Output(std::io::Error),
+}
+
+/// As it reads for people: an error that `main` returns is printed with this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The result of statements.
@@ -122,15 +139,27 @@ impl Error {
             }
             DataFusionError::External(inner) => match inner.downcast::<Self>() {
                 Ok(ours) => *ours,
-                Err(inner) => Self::Execution(DataFusionError::External(inner)),
+                Err(inner) => Self::caused(DataFusionError::External(inner)),
             },
             DataFusionError::SQL(error, _) => Self::syntax(&error.to_string()),
             error @ (DataFusionError::Plan(_)
             | DataFusionError::SchemaError(..)
             | DataFusionError::NotImplemented(_)
             | DataFusionError::Configuration(_)) => Self::Plan { reason: said(&error), at },
-            error => Self::Execution(error),
+            error => Self::caused(error),
         }
+    }
+
+    /// The error of the log's client that lies below an error of DataFusion, if there is one.
+    fn caused(error: DataFusionError) -> Self {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+        while let Some(found) = cause {
+            if let Some(client) = found.downcast_ref::<thalweg_client::Error>() {
+                return Self::Client(client.clone());
+            }
+            cause = found.source();
+        }
+        Self::Execution(error)
     }
 
     /// What the parser said; it puts the position at the end of its text.
@@ -146,6 +175,12 @@ impl Error {
             reason.push_str("; the name of a topic with a dash in it needs double quotes: \"my-topic\"");
         }
         Self::Syntax { reason, at }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Output(error)
     }
 }
 

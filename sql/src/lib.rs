@@ -29,6 +29,7 @@ mod copy;
 mod csv_table;
 mod ddl;
 mod error;
+mod file_tables;
 mod format;
 mod hidden;
 mod outcome;

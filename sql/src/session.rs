@@ -7,7 +7,9 @@ use std::sync::Arc;
 use datafusion::catalog::{CatalogProviderList, MemoryCatalogProviderList, SchemaProvider};
 use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlannedStatement};
+use datafusion::logical_expr::{
+    CreateExternalTable, DdlStatement, LogicalPlan, Statement as PlannedStatement,
+};
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as DataFusionStatement;
@@ -21,6 +23,7 @@ use crate::copy::copy;
 use crate::csv_table::CsvTableFactory;
 use crate::ddl::declared;
 use crate::error::{Error, Result};
+use crate::file_tables::{FileTables, check_location, literal};
 use crate::format::{Origin, TableDefinition};
 use crate::outcome::{Created, Outcome, Rows};
 use crate::parser::{Copy, Parsed, Statement, parse};
@@ -66,7 +69,7 @@ impl Session {
             .with_default_features()
             .with_table_factory("CSV".to_owned(), Arc::new(CsvTableFactory::new()))
             .build();
-        let context = SessionContext::new_with_state(state).enable_url_table();
+        let context = FileTables::enable(SessionContext::new_with_state(state));
         Self { context, schema, config }
     }
 
@@ -150,7 +153,11 @@ impl Session {
             statement = state.sql_to_statement(OWN_TABLES, &dialect)?;
         }
         match self.plan(&state, statement).await? {
-            LogicalPlan::Ddl(ddl) => {
+            LogicalPlan::Ddl(mut ddl) => {
+                self.check_dropped(&ddl).await?;
+                if let DdlStatement::CreateExternalTable(create) = &mut ddl {
+                    locate(&state, create).await?;
+                }
                 let name = created_name(&ddl);
                 let run = SessionContext::new_with_state(state);
                 run.execute_logical_plan(LogicalPlan::Ddl(ddl)).await?;
@@ -222,6 +229,23 @@ impl Session {
         Ok(None)
     }
 
+    /// An error where a statement drops what is not there, or is a topic.
+    async fn check_dropped(&self, ddl: &DdlStatement) -> Result<()> {
+        let (name, if_exists) = match ddl {
+            DdlStatement::DropTable(drop) => (&drop.name, drop.if_exists),
+            DdlStatement::DropView(drop) => (&drop.name, drop.if_exists),
+            _ => return Ok(()),
+        };
+        let Some(name) = own_table(name).filter(|name| !self.schema.table_exist(name)) else { return Ok(()) };
+        if self.schema.has_topic(name).await? {
+            return Err(Error::Unsupported {
+                what: "dropping a topic",
+                instead: "`thalweg topic delete NAME` deletes it with all its records",
+            });
+        }
+        if if_exists { Ok(()) } else { Err(self.no_such_table(name).await?) }
+    }
+
     async fn no_such_table(&self, name: &str) -> Result<Error> {
         let names = self.schema.names().await?;
         let similar = similar(name, names.iter().map(String::as_str));
@@ -267,6 +291,19 @@ impl Session {
 async fn rows(state: &SessionState, plan: &LogicalPlan, context: Arc<StatementContext>) -> Result<Rows> {
     let plan = state.create_physical_plan(plan).await?;
     Ok(Rows::new(execute_stream(plan, state.task_ctx())?, context))
+}
+
+/// Has the files of an external table be found as they are named, or says that they are not there.
+async fn locate(state: &SessionState, create: &mut CreateExternalTable) -> Result<()> {
+    // A directory that is not there yet may be written into, if it is known what it is to hold.
+    let is_new = |location: &str| location.ends_with('/') && !create.schema.fields().is_empty();
+    for location in create.locations.iter().filter(|location| !is_new(location)) {
+        check_location(state, location).await?;
+    }
+    for location in &mut create.locations {
+        *location = literal(location).into_owned();
+    }
+    Ok(())
 }
 
 /// The name of a reference, if it is in the log's schema.

@@ -9,8 +9,9 @@ use thalweg_protocol::TopicPartition;
 
 use crate::program::TaskId;
 
-/// Why a streams application, or a part of it, cannot go on.
-#[derive(Debug, thiserror::Error)]
+/// Why a streams application, or a part of it, cannot go on. Its text tells the causes, too; so they are not its
+/// `source()`.
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The configuration cannot work.
     #[error("{field}: {reason}")]
@@ -68,7 +69,7 @@ pub enum Error {
         reason: String,
     },
     /// A key, value or aggregate could not be encoded or read back.
-    #[error("{0}")]
+    #[error(transparent)]
     Serde(#[from] crate::serde::SerdeError),
     /// A state store could not be read or written, for a reason that dropping it would not remove.
     #[error("the state of task {task} failed{}: {reason}", if store.is_empty() { String::new() } else { format!(" in store {store}") })]
@@ -112,11 +113,11 @@ pub enum Error {
         /// The file or directory.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// A thread could not be started.
     #[error("a thread could not be started: {0}")]
-    Thread(#[source] std::io::Error),
+    Thread(std::io::Error),
     /// The offset metadata of the group was not written by this library.
     #[error("the committed offset metadata of {partition} cannot be read: {reason}")]
     Metadata {
@@ -181,11 +182,11 @@ pub enum Error {
         /// The offset after the last one.
         to: i64,
         /// What happened.
-        source: Box<Error>,
+        r#source: Box<Error>,
     },
     /// The program failed.
     #[error("the program failed: {0}")]
-    Program(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Program(Box<dyn std::error::Error + Send + Sync>),
     /// A test asked for the task to die at this point.
     #[error("failpoint {name}")]
     Failpoint {
@@ -201,6 +202,13 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
+}
+
+/// As it reads for people: an error that `main` returns is printed with this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// What became of a topic while the application ran.

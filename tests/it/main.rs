@@ -1,6 +1,7 @@
 //! Whole-system tests: one binary, since linking is slow.
 
 mod bad_use;
+mod command_line;
 mod demonstration;
 mod history;
 mod interactive;

@@ -78,7 +78,10 @@ pub async fn configs(target: &Target, args: AlterArgs, format: Format) -> anyhow
     for (resource, result) in target.client().admin().alter_configs(&wanted, args.dry_run).await {
         let ConfigResource::Topic(topic) = resource else { continue };
         match result {
-            Ok(()) => done(&topic, if args.dry_run { "could be changed" } else { "changed" }, format)?,
+            Ok(()) => {
+                let text = if args.dry_run { "could be changed" } else { "changed" };
+                done(&topic, text, serde_json::json!({"changed": !args.dry_run}), format)?;
+            }
             Err(error) => {
                 let advice = known_configs(target, &topic, &wanted[0]).await;
                 results.fail(
@@ -125,10 +128,16 @@ pub async fn partitions(target: &Target, args: AddPartitionsArgs, format: Format
     for (topic, result) in target.client().admin().create_partitions(&wanted, args.dry_run).await {
         let before = had.get(&*topic).copied().unwrap_or_default();
         match result {
-            Ok(()) if args.dry_run => {
-                done(&topic, format!("could have {} partitions", args.partitions), format)?
+            Ok(()) => {
+                let now = args.partitions;
+                let text = match args.dry_run {
+                    true => format!("could have {now} partitions, has {before}"),
+                    false => format!("has {now} partitions, had {before}"),
+                };
+                let facts =
+                    serde_json::json!({"partitions": now, "before": before, "changed": !args.dry_run});
+                done(&topic, text, facts, format)?;
             }
-            Ok(()) => done(&topic, format!("has {} partitions, had {before}", args.partitions), format)?,
             Err(error) => {
                 let context = format!("cannot add partitions to topic `{topic}`, which has {before}");
                 results.fail(anyhow::Error::new(error).context(context));
@@ -138,9 +147,13 @@ pub async fn partitions(target: &Target, args: AddPartitionsArgs, format: Format
     results.finish()
 }
 
-fn done(topic: &str, what: impl Display, format: Format) -> anyhow::Result<()> {
+/// Tells people what was done, and programs the facts of it.
+fn done(topic: &str, text: impl Display, mut facts: serde_json::Value, format: Format) -> anyhow::Result<()> {
     match format {
-        Format::Json => line(serde_json::json!({"topic": topic, "result": what.to_string()})),
-        Format::Text => line(format_args!("{topic}: {what}")),
+        Format::Json => {
+            facts["topic"] = topic.into();
+            line(facts)
+        }
+        Format::Text => line(format_args!("{topic}: {text}")),
     }
 }

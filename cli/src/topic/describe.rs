@@ -67,12 +67,13 @@ fn out_of_sync(partition: &PartitionMetadata) -> Vec<NodeId> {
     partition.replicas.iter().filter(|node| !partition.isr.contains(node)).copied().collect()
 }
 
-fn numbers(nodes: &[NodeId]) -> Vec<i32> {
+/// The ids of nodes.
+pub fn numbers(nodes: &[NodeId]) -> Vec<i32> {
     nodes.iter().map(|node| node.0).collect()
 }
 
 /// Such as `1,2`, or `-` for none.
-fn listed(nodes: &[NodeId]) -> String {
+pub fn listed(nodes: &[NodeId]) -> String {
     match nodes {
         [] => "-".to_owned(),
         nodes => nodes.iter().map(|node| node.0.to_string()).collect::<Vec<_>>().join(","),

@@ -1,14 +1,17 @@
 //! `thalweg topic`: create, list, describe, change and delete topics.
 
 mod alter;
+mod analyze;
 mod describe;
+
+pub use describe::{listed, numbers};
 
 use comfy_table::{Table, presets};
 use thalweg_client::NewTopic;
 use thalweg_protocol::ErrorCode;
 
 use crate::exit::{Exit, failure};
-use crate::output::{Format, Results, confirmed, line};
+use crate::output::{Format, Results, confirmed, line, nothing_deleted};
 use crate::target::{Target, TargetArgs};
 
 /// What to do with topics.
@@ -47,6 +50,8 @@ pub enum TopicCommand {
         #[arg(long)]
         configs: bool,
     },
+    /// Read topics and tell what is in them: sizes, codecs, nulls, the order of timestamps
+    Analyze(analyze::AnalyzeArgs),
     /// Change configs
     Alter(alter::AlterArgs),
     /// Raise the number of partitions
@@ -88,6 +93,7 @@ pub async fn run(command: TopicCommand, target: &TargetArgs, format: Format) -> 
         }
         TopicCommand::List { internal } => list(&target, internal, format).await,
         TopicCommand::Describe { names, configs } => describe::topics(&target, &names, configs, format).await,
+        TopicCommand::Analyze(args) => analyze::topics(&target, args, format).await,
         TopicCommand::Alter(args) => alter::configs(&target, args, format).await,
         TopicCommand::AddPartitions(args) => alter::partitions(&target, args, format).await,
         TopicCommand::Delete { names, yes, internal } => delete(&target, &names, yes, internal, format).await,
@@ -102,12 +108,25 @@ async fn create(
     format: Format,
 ) -> anyhow::Result<()> {
     let names: Vec<_> = wanted.iter().map(|topic| topic.name.clone()).collect();
+    if let Some(twice) = twice(&names) {
+        return Err(failure(Exit::Usage, format!("`{twice}` is named twice")));
+    }
+    if let Some(long) = names.iter().find(|name| name.len() > TOPIC_NAME_LIMIT) {
+        return Err(failure(
+            Exit::Usage,
+            format!(
+                "a topic's name has {TOPIC_NAME_LIMIT} characters at most; `{}…` has {}",
+                long.chars().take(20).collect::<String>(),
+                long.len()
+            ),
+        ));
+    }
     let mut results = Results::default();
     for (name, result) in names.iter().zip(target.client().admin().create_topics(wanted).await?) {
         match result {
             Ok(created) if format == Format::Json => {
                 line(
-                    serde_json::json!({"topic": &*created.name, "id": created.id.to_string(), "partitions": created.partitions}),
+                    serde_json::json!({"topic": &*created.name, "result": "created", "id": created.id.to_string(), "partitions": created.partitions}),
                 )?;
             }
             Ok(created) => match created.partitions {
@@ -119,9 +138,7 @@ async fn create(
             },
             Err(error) if if_not_exists && error.code() == Some(ErrorCode::TopicAlreadyExists) => {
                 match format {
-                    Format::Json => {
-                        line(serde_json::json!({"topic": &**name, "result": "is there already"}))?
-                    }
+                    Format::Json => line(serde_json::json!({"topic": &**name, "result": "exists"}))?,
                     Format::Text => line(format_args!("{name} is there already"))?,
                 }
             }
@@ -138,6 +155,15 @@ async fn create(
         }
     }
     results.finish()
+}
+
+/// The longest name of a topic, in bytes; a partition's directory has it in its own.
+const TOPIC_NAME_LIMIT: usize = 249;
+
+/// A name that stands in a list twice.
+fn twice<N: AsRef<str>>(names: &[N]) -> Option<&str> {
+    let at = |name: &N| names.iter().filter(|other| other.as_ref() == name.as_ref()).count();
+    names.iter().find(|name| at(name) > 1).map(AsRef::as_ref)
 }
 
 async fn list(target: &Target, internal: bool, format: Format) -> anyhow::Result<()> {
@@ -167,6 +193,9 @@ async fn delete(
     internal: bool,
     format: Format,
 ) -> anyhow::Result<()> {
+    if let Some(twice) = twice(names) {
+        return Err(failure(Exit::Usage, format!("`{twice}` is named twice")));
+    }
     for name in names {
         if target.topic(name).await?.is_internal && !internal {
             return Err(failure(
@@ -178,8 +207,9 @@ async fn delete(
             ));
         }
     }
-    if !yes && !confirmed(&format!("Delete {} and all records in it?", names.join(", ")))? {
-        return line("nothing was deleted");
+    let them = if names.len() == 1 { "it" } else { "them" };
+    if !yes && !confirmed(&format!("Delete {} and all records in {them}?", names.join(", ")))? {
+        return nothing_deleted();
     }
     for name in names {
         target.client().admin().delete_topic(name).await?;

@@ -1,9 +1,9 @@
 //! What `produce` reads: lines of text, JSON objects or CSV rows; each becomes a record's key, timestamp and value.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
 
 use super::csv_table::CsvTable;
+use super::json_fields;
 use super::source::Source;
 use crate::error::Error;
 use crate::timestamp::parse_timestamp;
@@ -39,11 +39,17 @@ pub struct InputRecord {
     pub timestamp: Option<i64>,
     /// The value.
     pub value: Vec<u8>,
+    /// In which line of the input it begins, counted from 1.
+    pub line: u64,
 }
 
 /// The longest line that is read. No broker takes a record nearly as large; a file without line feeds should not be
 /// read into memory as a whole to find that out.
 const LONGEST_LINE: u64 = 64 << 20;
+
+/// What some programs begin UTF-8 with. It belongs neither to JSON nor to the name of the first column of CSV, whose reader
+/// leaves it out by itself; text keeps its bytes.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Cuts the input into records.
 pub struct Input(Cut);
@@ -117,6 +123,10 @@ impl Input {
                     return Ok(false);
                 }
                 *line += 1;
+                record.line = *line;
+                if *line == 1 && *format == InputFormat::Json && record.value.starts_with(BYTE_ORDER_MARK) {
+                    record.value.drain(..BYTE_ORDER_MARK.len());
+                }
                 if record.value.last() == Some(&b'\n') {
                     record.value.pop();
                 } else if record.value.len() as u64 > LONGEST_LINE {
@@ -136,6 +146,7 @@ impl Input {
                     return Ok(false);
                 }
                 let line = row.position().map_or(0, csv::Position::line);
+                record.line = line;
                 table.write(row, line, record)?;
                 Ok(true)
             }
@@ -163,28 +174,30 @@ fn split_key(record: &mut InputRecord, delimiter: &[u8]) {
 
 fn json_columns(record: &mut InputRecord, columns: &Columns, line: u64) -> Result<(), Error> {
     let wrong = |reason: String| Error::Line { line, reason };
-    let object: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&record.value)
-        .map_err(|error| wrong(format!("this is not a JSON object: {error}")))?;
-    let field = |name: &str| match object.get(name) {
+    let names = [columns.key.as_deref(), columns.timestamp.as_deref()];
+    let [key, time] = json_fields::find(&record.value, names).map_err(wrong)?;
+    let text = |name: &str, value: Option<&str>| match value {
         None => Err(wrong(format!("the object has no field `{name}`"))),
-        Some(serde_json::Value::Null) => Ok(None),
-        Some(serde_json::Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Ok(Some(other.to_string())),
+        Some(value) => json_fields::as_text(value).map_err(wrong),
     };
     if let Some(name) = &columns.key {
-        record.key = field(name)?.map(String::into_bytes);
+        record.key = text(name, key)?.map(String::into_bytes);
     }
     if let Some(name) = &columns.timestamp {
-        record.timestamp = field(name)?.map(|text| timestamp(name, &text, line)).transpose()?;
+        record.timestamp = text(name, time)?.map(|text| timestamp(name, &text, line)).transpose()?;
     }
     Ok(())
 }
 
 pub(super) fn timestamp(column: &str, text: &str, line: u64) -> Result<i64, Error> {
-    parse_timestamp(text).ok_or_else(|| Error::Line {
-        line,
-        reason: format!("column `{column}` has `{text}`, which is neither RFC 3339 nor ms since 1970"),
-    })
+    let wrong =
+        |what: &str| Error::Line { line, reason: format!("column `{column}` has `{text}`, which is {what}") };
+    let timestamp = parse_timestamp(text).ok_or_else(|| wrong("neither RFC 3339 nor ms since 1970"))?;
+    // Brokers and clients take negative numbers for times that are not known.
+    if timestamp < 0 {
+        return Err(wrong("before 1970: no record can have such a time"));
+    }
+    Ok(timestamp)
 }
 
 #[cfg(test)]
@@ -246,6 +259,36 @@ mod tests {
         let at = Columns { timestamp: Some("at".into()), ..Columns::default() };
         let error = read(b"at\n-5m\n", InputFormat::Csv, at).expect_err("relative to what?");
         assert!(error.to_string().contains("`-5m`, which is neither"), "{error}");
+        let at = Columns { timestamp: Some("at".into()), ..Columns::default() };
+        for (text, format) in [
+            (&b"at\n1969-12-31T23:59:59.999Z\n"[..], InputFormat::Csv),
+            (b"{\"at\":\"0001-01-01\"}", InputFormat::Json),
+        ] {
+            let error = read(text, format, at.clone()).expect_err("no record is so old");
+            assert!(error.to_string().contains("which is before 1970"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_key_keeps_every_digit_of_a_number() {
+        let columns = Columns { key: Some("id".into()), timestamp: Some("at".into()), null: None };
+        let json = b"{\"id\":12345678901234567890123,\"at\":1}\n{\"at\":2,\"id\":1.10}\n{\"id\":\"a\\\"b\",\"at\":null}\n";
+        let all = read(json, InputFormat::Json, columns).expect("readable");
+        let keys: Vec<Option<&str>> = all.iter().map(|(key, _, _)| key.as_deref()).collect();
+        assert_eq!(keys, [Some("12345678901234567890123"), Some("1.10"), Some("a\"b")]);
+        assert_eq!(all.iter().map(|(_, time, _)| *time).collect::<Vec<_>>(), [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_not_part_of_the_first_record() {
+        let key = || Columns { key: Some("a".into()), ..Columns::default() };
+        let all = read(b"\xef\xbb\xbfa,b\n1,2\n", InputFormat::Csv, key()).expect("readable");
+        assert_eq!((all[0].0.as_deref(), all[0].2.as_str()), (Some("1"), r#"{"a":1,"b":2}"#));
+        let all = read(b"\xef\xbb\xbf{\"a\":1}\n{\"a\":2}\n", InputFormat::Json, key()).expect("readable");
+        assert_eq!(
+            all.iter().map(|(_, _, value)| value.as_str()).collect::<Vec<_>>(),
+            [r#"{"a":1}"#, r#"{"a":2}"#]
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod csv_table;
 mod input;
+mod json_fields;
 mod source;
 
 pub use input::{Columns, Input, InputFormat, InputRecord};

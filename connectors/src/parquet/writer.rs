@@ -1,8 +1,10 @@
-//! Writes a directory of Parquet files: each is written under a temporary name, synced, renamed, and the
-//! directory synced, so that a reader never sees half a file and a power cut takes none back. A directory that is
-//! given up leaves nothing: some of the rows must not look like all of them.
+//! Writes a directory of Parquet files: each is written under a temporary name and synced; when all are, they are renamed
+//! and the directory synced, so that a reader never sees half a file and a power cut takes none back. A directory that is
+//! given up leaves nothing: some of the rows must not look like all of them. Whoever is killed leaves hidden files, which the
+//! next one to write there removes; it knows them from those of somebody who still writes by their locks.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use arrow::datatypes::SchemaRef;
@@ -34,7 +36,16 @@ pub struct ParquetDirectory {
     schema: SchemaRef,
     most_rows: u64,
     open: Option<OpenFile>,
+    closed: Vec<ClosedFile>,
     written: Vec<WrittenFile>,
+}
+
+/// A file that is whole and synced, but has not got its name.
+struct ClosedFile {
+    /// Holds the lock.
+    _file: File,
+    temporary: PathBuf,
+    written: WrittenFile,
 }
 
 struct OpenFile {
@@ -52,12 +63,16 @@ impl ParquetDirectory {
     /// once it holds `most_rows` rows.
     ///
     /// # Errors
-    /// When the directory cannot be made, or holds Parquet files already: two results would be read as one.
+    /// When the directory cannot be made, or holds Parquet files already: two results would be read as one; or when somebody
+    /// writes into it.
     pub fn create(directory: &Path, schema: SchemaRef, most_rows: u64) -> Result<Self, Error> {
         let was_made = !directory.is_dir();
         fs::create_dir_all(directory).map_err(Error::file("create", directory))?;
         for entry in fs::read_dir(directory).map_err(Error::file("read", directory))? {
             let path = entry.map_err(Error::file("read", directory))?.path();
+            if Self::is_left_over(path.file_name().unwrap_or_default()) {
+                remove_left_over(&path)?;
+            }
             if path.extension().is_some_and(|extension| extension == "parquet") {
                 let source = std::io::Error::new(
                     std::io::ErrorKind::AlreadyExists,
@@ -72,8 +87,15 @@ impl ParquetDirectory {
             schema,
             most_rows: most_rows.max(1),
             open: None,
+            closed: Vec::new(),
             written: Vec::new(),
         })
+    }
+
+    /// Whether a file of this name is one that was never finished.
+    pub fn is_left_over(name: &OsStr) -> bool {
+        let part = name.to_str().and_then(|name| name.strip_prefix(".part-")?.strip_suffix(".parquet.tmp"));
+        part.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()))
     }
 
     /// Appends the rows of `batch`.
@@ -86,7 +108,7 @@ impl ParquetDirectory {
             let open = match &mut self.open {
                 Some(open) => open,
                 None => {
-                    let file = OpenFile::create(&self.directory, self.written.len(), &self.schema)?;
+                    let file = OpenFile::create(&self.directory, self.closed.len(), &self.schema)?;
                     self.open.insert(file)
                 }
             };
@@ -105,23 +127,31 @@ impl ParquetDirectory {
         Ok(())
     }
 
-    /// Completes the last file and returns all of them. An empty result leaves one file with the schema and
-    /// no rows.
+    /// Completes the last file, gives all of them their names, and returns them. An empty result leaves one file with the
+    /// schema and no rows.
     ///
     /// # Errors
     /// As [`ParquetDirectory::write`].
     pub fn finish(mut self) -> Result<Vec<WrittenFile>, Error> {
-        if self.open.is_none() && self.written.is_empty() {
+        if self.open.is_none() && self.closed.is_empty() {
             self.open = Some(OpenFile::create(&self.directory, 0, &self.schema)?);
         }
         self.roll()?;
+        for closed in &self.closed {
+            let rename = fs::rename(&closed.temporary, &closed.written.path);
+            rename.map_err(Error::file("rename", &closed.temporary))?;
+            self.written.push(closed.written.clone());
+        }
+        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
+        synced.map_err(Error::file("sync", &self.directory))?;
+        self.closed.clear();
         self.was_made = false;
         Ok(std::mem::take(&mut self.written))
     }
 
     fn roll(&mut self) -> Result<(), Error> {
         if let Some(open) = self.open.take() {
-            self.written.push(open.complete(&self.directory)?);
+            self.closed.push(open.complete()?);
         }
         Ok(())
     }
@@ -130,7 +160,8 @@ impl ParquetDirectory {
 impl Drop for ParquetDirectory {
     /// What cannot be removed is not worth hiding the first error for.
     fn drop(&mut self) {
-        let unfinished = self.open.take().map(|open| open.temporary);
+        let unfinished = self.closed.drain(..).map(|closed| closed.temporary);
+        let unfinished = unfinished.chain(self.open.take().map(|open| open.temporary));
         for path in self.written.drain(..).map(|file| file.path).chain(unfinished) {
             let _ = fs::remove_file(&path);
         }
@@ -145,13 +176,15 @@ impl OpenFile {
     fn create(directory: &Path, number: usize, schema: &SchemaRef) -> Result<Self, Error> {
         let target = directory.join(format!("part-{number:05}.parquet"));
         let temporary = directory.join(format!(".part-{number:05}.parquet.tmp"));
-        Self::begin(target, temporary.clone(), schema).inspect_err(|_| {
+        // Never somebody else's.
+        let file = File::create_new(&temporary).map_err(Error::file("create", &temporary))?;
+        Self::begin(file, target, temporary.clone(), schema).inspect_err(|_| {
             let _ = fs::remove_file(&temporary);
         })
     }
 
-    fn begin(target: PathBuf, temporary: PathBuf, schema: &SchemaRef) -> Result<Self, Error> {
-        let file = File::create(&temporary).map_err(Error::file("create", &temporary))?;
+    fn begin(file: File, target: PathBuf, temporary: PathBuf, schema: &SchemaRef) -> Result<Self, Error> {
+        lock(&file, &temporary)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("thalweg ", env!("CARGO_PKG_VERSION")).to_string())
@@ -162,22 +195,42 @@ impl OpenFile {
     }
 
     /// Makes it a file that is whole, or none.
-    fn complete(self, directory: &Path) -> Result<WrittenFile, Error> {
+    fn complete(self) -> Result<ClosedFile, Error> {
         let temporary = self.temporary.clone();
-        self.close(directory).inspect_err(|_| {
-            // The first error is the one to tell. After the rename there is nothing of this name.
+        self.close().inspect_err(|_| {
+            // The first error is the one to tell.
             let _ = fs::remove_file(&temporary);
         })
     }
 
-    fn close(self, directory: &Path) -> Result<WrittenFile, Error> {
+    fn close(self) -> Result<ClosedFile, Error> {
         let file = self.writer.into_inner().map_err(parquet_error(&self.temporary))?;
         file.sync_all().map_err(Error::file("sync", &self.temporary))?;
         let bytes = file.metadata().map_err(Error::file("read", &self.temporary))?.len();
-        fs::rename(&self.temporary, &self.target).map_err(Error::file("rename", &self.temporary))?;
-        File::open(directory).and_then(|d| d.sync_all()).map_err(Error::file("sync", directory))?;
-        Ok(WrittenFile { path: self.target, rows: self.rows, bytes })
+        let written = WrittenFile { path: self.target, rows: self.rows, bytes };
+        Ok(ClosedFile { _file: file, temporary: self.temporary, written })
     }
+}
+
+/// Marks a file as being written, for as long as it is open.
+fn lock(file: &File, path: &Path) -> Result<(), Error> {
+    file.try_lock().map_err(|error| {
+        let source = match error {
+            TryLockError::WouldBlock => std::io::Error::new(
+                std::io::ErrorKind::AlreadyExists,
+                "somebody writes it at this moment; name another directory",
+            ),
+            TryLockError::Error(error) => error,
+        };
+        Error::File { action: "write", path: path.to_path_buf(), source }
+    })
+}
+
+/// Removes what somebody left who was killed.
+fn remove_left_over(path: &Path) -> Result<(), Error> {
+    let file = File::open(path).map_err(Error::file("open", path))?;
+    lock(&file, path)?;
+    fs::remove_file(path).map_err(Error::file("remove", path))
 }
 
 fn parquet_error(path: &Path) -> impl FnOnce(ParquetError) -> Error + '_ {
@@ -238,13 +291,34 @@ mod tests {
         let made = directory.path().join("made");
         let mut sink = ParquetDirectory::create(&made, batch(0, 0).schema(), 4).expect("created");
         sink.write(&batch(0, 9)).expect("written");
-        assert!(made.join("part-00001.parquet").is_file(), "two files are complete");
+        assert!(made.join(".part-00001.parquet.tmp").is_file(), "two files are complete");
+        assert!(!made.join("part-00000.parquet").exists(), "some of the rows must not look like all of them");
         drop(sink);
         assert!(!made.exists(), "some of the rows must not look like all of them");
         let sink = ParquetDirectory::create(directory.path(), batch(0, 0).schema(), 100).expect("created");
         let files = sink.finish().expect("finished");
         assert_eq!((files.len(), files[0].rows), (1, 0));
         assert_eq!(rows_of(&files[0].path), Vec::<i64>::new());
+    }
+
+    #[test]
+    fn what_somebody_left_goes_and_what_somebody_writes_stays() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let left = directory.path().join(".part-00007.parquet.tmp");
+        fs::write(&left, "half of it").expect("written");
+        let mut sink =
+            ParquetDirectory::create(directory.path(), batch(0, 0).schema(), 2).expect("nobody writes there");
+        assert!(!left.exists());
+        sink.write(&batch(0, 3)).expect("written");
+        let error = ParquetDirectory::create(directory.path(), batch(0, 0).schema(), 2).err().expect("taken");
+        assert!(error.to_string().contains("somebody writes it at this moment"), "{error}");
+        let files = sink.finish().expect("finished");
+        assert_eq!(files.iter().map(|file| file.rows).collect::<Vec<_>>(), [2, 1]);
+        for (name, expected) in
+            [(".part-00007.parquet.tmp", true), ("part-00007.parquet", false), (".part-x.parquet.tmp", false)]
+        {
+            assert_eq!(ParquetDirectory::is_left_over(OsStr::new(name)), expected, "{name}");
+        }
     }
 
     #[test]

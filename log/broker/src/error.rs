@@ -1,5 +1,6 @@
 //! What can go wrong in the broker, and how each error of storage reads on the wire.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -7,8 +8,8 @@ use thalweg_controller::{ProposeError, Rejection};
 use thalweg_protocol::record::{RecordError, RecordErrorKind};
 use thalweg_protocol::{ErrorCode, NodeId};
 
-/// Why a broker cannot start, or stopped.
-#[derive(Debug, thiserror::Error)]
+/// Why a broker cannot start, or stopped. Its text tells the causes, too; so they are not its `source()`.
+#[derive(thiserror::Error)]
 pub enum Error {
     /// A listen address that is none.
     #[error("cannot listen on {address:?}: {reason}; it must be host:port")]
@@ -24,7 +25,7 @@ pub enum Error {
         /// As it was configured.
         address: String,
         /// What the operating system said.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// A setting that makes no sense.
     #[error("the setting {name} is invalid: {reason}")]
@@ -51,7 +52,7 @@ pub enum Error {
         /// The data directory.
         path: PathBuf,
         /// What the operating system said.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// The cluster's metadata cannot be opened.
     #[error(transparent)]
@@ -77,6 +78,13 @@ pub enum Error {
     /// The log cannot be opened, or failed.
     #[error(transparent)]
     Storage(#[from] thalweg_storage::Error),
+}
+
+/// As it reads for people: an error that `main` returns is printed with this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// Why a request, or the part of it that concerns one partition, is refused.

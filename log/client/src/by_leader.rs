@@ -146,9 +146,7 @@ async fn split_by_leader<T: Clone, R>(
                 asked.entry(leader).or_default().push(Asked { partition, leader_epoch, what });
                 continue;
             }
-            None if metadata.partition(&partition).is_some() => {
-                Error::NoLeader { partition: partition.clone() }
-            }
+            None if metadata.partition(&partition).is_some() => metadata.no_leader(&partition),
             None => {
                 let partitions = metadata.topic(&partition.topic).map_or(0, |topic| topic.partitions.len());
                 Error::UnknownPartition { partition: partition.clone(), partitions: partitions as i32 }

@@ -1,11 +1,12 @@
 //! What can go wrong, and what the caller must then do.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytestring::ByteString;
 use thalweg_protocol::messages::ApiKey;
 use thalweg_protocol::record::RecordError;
-use thalweg_protocol::{ConnectionError, ErrorCode, Offset, TopicPartition};
+use thalweg_protocol::{ConnectionError, ErrorCode, NodeId, Offset, TopicPartition};
 
 use crate::releases::first_release;
 
@@ -27,8 +28,8 @@ pub enum ErrorKind {
     GiveUp,
 }
 
-/// Why an operation of the client failed.
-#[derive(Clone, Debug, thiserror::Error)]
+/// Why an operation of the client failed. Its text tells the causes, too; so they are not its `source()`.
+#[derive(Clone, thiserror::Error)]
 pub enum Error {
     /// A broker could not be reached, or went away before it answered.
     #[error("{address}: {source}")]
@@ -36,7 +37,7 @@ pub enum Error {
         /// `host:port` of the broker.
         address: String,
         /// What happened.
-        source: ConnectionError,
+        r#source: ConnectionError,
     },
     /// A broker refused.
     #[error("{api} of {subject}: {code}{}", detail(message.as_deref()))]
@@ -83,10 +84,12 @@ pub enum Error {
         partitions: i32,
     },
     /// The partition has no leader at present: its replicas are down, or an election is going on.
-    #[error("{partition} has no leader at present")]
+    #[error("{partition} has no leader at present{}", down(offline))]
     NoLeader {
         /// The partition.
         partition: TopicPartition,
+        /// The nodes whose replicas of it are down, as far as the cluster says.
+        offline: Vec<NodeId>,
     },
     /// The operation did not succeed in its time.
     #[error("{operation} did not succeed within {after_ms} ms{}", last_error(last.as_deref()))]
@@ -162,7 +165,7 @@ pub enum Error {
         /// The offset behind the batch, as far as the damage lets it be told.
         next_offset: Offset,
         /// What is wrong with it.
-        source: RecordError,
+        r#source: RecordError,
     },
     /// A record cannot be encoded, or the batch it fell into.
     #[error("{partition}: a batch cannot be built: {source}")]
@@ -170,7 +173,7 @@ pub enum Error {
         /// The partition.
         partition: TopicPartition,
         /// Why.
-        source: RecordError,
+        r#source: RecordError,
     },
     /// The segment file that an in-process broker answered with cannot be read.
     #[error("{partition}: the segment file cannot be read: {reason}")]
@@ -190,7 +193,7 @@ pub enum Error {
     #[error("the transaction must be aborted: {source}")]
     TransactionFailed {
         /// What failed first.
-        source: Arc<Error>,
+        r#source: Arc<Error>,
     },
     /// The record was given up because its transaction was aborted.
     #[error("the record was given up: its transaction was aborted")]
@@ -206,7 +209,7 @@ pub enum Error {
         /// Whether a commit was asked for, or an abort.
         commit: bool,
         /// The last thing that happened.
-        source: Arc<Error>,
+        r#source: Arc<Error>,
     },
     /// The broker no longer knows how the records that were in flight ended; some may be lost or written.
     #[error("{partition}: the outcome of records in flight is not known: {source}")]
@@ -214,7 +217,7 @@ pub enum Error {
         /// The partition.
         partition: TopicPartition,
         /// The last thing that happened.
-        source: Arc<Error>,
+        r#source: Arc<Error>,
     },
     /// The member is no longer in its group, or the group is rebalancing.
     #[error("the member must join group {group} again: {reason}")]
@@ -267,6 +270,13 @@ pub enum Error {
     /// The producer or consumer has been closed.
     #[error("closed")]
     Closed,
+}
+
+/// As it reads for people: an error that `main` returns is printed with this.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The result of the client's operations.
@@ -343,6 +353,17 @@ fn wanted(api: ApiKey) -> String {
 
 fn last_error(last: Option<&Error>) -> String {
     last.map(|last| format!("; last: {last}")).unwrap_or_default()
+}
+
+fn down(offline: &[NodeId]) -> String {
+    match offline {
+        [] => String::new(),
+        [node] => format!(": node {node} is down, or cannot open its log; what that node logs says why"),
+        nodes => {
+            let nodes = nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!(": nodes {nodes} are down, or cannot open its log; what they log says why")
+        }
+    }
 }
 
 fn divergence(divergent: Option<Offset>) -> String {

@@ -76,7 +76,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use metadata::{BrokerAddress, Metadata, PartitionMetadata, TopicMetadata};
 pub use producer::{
     Acknowledged, Appender, Delivery, KeyHash, Partitioner, Producer, ProducerMetrics, ProducerRecord,
-    TopicSlot,
+    Refusals, Refused, TopicSlot,
 };
 pub use tcp::TcpConnector;
 /// Where records are.

@@ -8,6 +8,8 @@ use thalweg_protocol::messages::metadata::{
 };
 use thalweg_protocol::{ErrorCode, LeaderEpoch, NodeId, TopicPartition, Uuid};
 
+use crate::error::Error;
+
 /// Where a broker listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokerAddress {
@@ -109,6 +111,12 @@ impl Metadata {
     pub fn leader(&self, partition: &TopicPartition) -> Option<(NodeId, LeaderEpoch)> {
         let found = self.partition(partition)?;
         (found.leader != NodeId::NONE).then_some((found.leader, found.leader_epoch))
+    }
+
+    /// Why a partition that exists cannot be asked at present: it has no leader.
+    pub(crate) fn no_leader(&self, partition: &TopicPartition) -> Error {
+        let offline = self.partition(partition).map(|known| known.offline.clone()).unwrap_or_default();
+        Error::NoLeader { partition: partition.clone(), offline }
     }
 
     /// This metadata with the brokers of `response` and with its topics in place of what was known of them.

@@ -17,7 +17,7 @@ pub enum Error {
         /// With which file or directory.
         path: PathBuf,
         /// What the operating system said.
-        source: io::Error,
+        r#source: io::Error,
     },
     /// A file holds what was never written to it.
     #[error(

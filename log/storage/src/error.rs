@@ -112,8 +112,7 @@ pub enum Error {
         /// On which file or directory.
         path: PathBuf,
         /// What the operating system said.
-        #[source]
-        source: io::Error,
+        r#source: io::Error,
     },
     /// Bytes that were once synced are not what was written. Nothing was changed.
     #[error("{path} is corrupt at byte {position}: {corruption}")]

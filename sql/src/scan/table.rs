@@ -70,8 +70,7 @@ impl TopicTable {
     async fn skip_to(&self, timestamp: i64, extents: &mut Vec<Extent>) -> Result<()> {
         let partition =
             |extent: &Extent| TopicPartition::new(self.definition.topic.clone(), extent.partition);
-        // Negative numbers have other meanings to the broker, and no record has such a timestamp.
-        let spec = OffsetSpec::Timestamp(timestamp.max(0));
+        let spec = OffsetSpec::Timestamp(timestamp);
         let wanted: Vec<_> = extents.iter().map(|extent| (partition(extent), spec)).collect();
         let found: BTreeMap<_, _> = match wanted.is_empty() {
             true => BTreeMap::new(),

@@ -224,12 +224,12 @@ impl Admin {
                 Ok(metadata) => match metadata.topic(name) {
                     Some(topic) if topic.partitions.len() < count => {
                         let partition = TopicPartition::new(name.clone(), topic.partitions.len() as i32);
-                        Error::NoLeader { partition }
+                        Error::NoLeader { partition, offline: Vec::new() }
                     }
                     Some(topic) => {
                         let has_none = |partition: &&PartitionMetadata| partition.leader == NodeId::NONE;
                         let Some(leaderless) = topic.partitions.iter().find(has_none) else { return Ok(()) };
-                        Error::NoLeader { partition: TopicPartition::new(name.clone(), leaderless.partition) }
+                        metadata.no_leader(&TopicPartition::new(name.clone(), leaderless.partition))
                     }
                     None => Error::UnknownTopic { topic: name.clone() },
                 },

@@ -123,7 +123,7 @@ impl Fetcher {
                 None => {
                     self.wants_metadata = true;
                     let error = match metadata.topic(&partition.topic) {
-                        Some(_) => Error::NoLeader { partition: partition.clone() },
+                        Some(_) => metadata.no_leader(partition),
                         None => Error::UnknownTopic { topic: partition.topic.clone() },
                     };
                     state.failed(error, now);

@@ -35,7 +35,8 @@ pub enum OffsetSpec {
     Latest,
     /// The record with the largest timestamp (KIP-734).
     MaxTimestamp,
-    /// The first record whose timestamp, in ms since 1970, is at least this.
+    /// The first record whose timestamp, in ms since 1970, is at least this. No record is from before 1970: any negative
+    /// number finds what 0 finds.
     Timestamp(i64),
 }
 
@@ -46,7 +47,8 @@ impl OffsetSpec {
             Self::Latest => -1,
             Self::Earliest => -2,
             Self::MaxTimestamp => -3,
-            Self::Timestamp(timestamp) => timestamp,
+            // Negative numbers have other meanings to the broker.
+            Self::Timestamp(timestamp) => timestamp.max(0),
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::batch::{Filling, Fit, Hold, RecordParts};
 use super::handle::Handle;
 use super::partitioner::Partitioner;
+use super::refusals::Refusals;
 use crate::error::{Error, Result};
 
 /// Appends records to batches of its own and hands each batch to the producer when it is full, has lingered,
@@ -33,6 +34,8 @@ pub struct Appender {
     oldest: Option<Instant>,
     /// The bytes that the last append found no room for.
     needed: usize,
+    /// Where records that fail are told, and the mark of the next one; `None` if nobody asked.
+    marking: Option<(Refusals, u64)>,
 }
 
 struct Topic {
@@ -73,6 +76,23 @@ impl Appender {
             compared: 0,
             oldest: None,
             needed: 0,
+            marking: None,
+        }
+    }
+
+    /// Remembers from now on which records fail. Each is told by the number that [`mark`](Self::mark) last gave, which takes
+    /// eight bytes of memory a record until it is acknowledged. What was appended before is handed over.
+    pub fn refusals(&mut self) -> Refusals {
+        self.hand_over();
+        let (refusals, _) = self.marking.get_or_insert_default();
+        refusals.clone()
+    }
+
+    /// The number by which the records that are appended from now on are told should they fail, such as that of a line.
+    #[inline]
+    pub fn mark(&mut self, mark: u64) {
+        if let Some((_, next)) = &mut self.marking {
+            *next = mark;
         }
     }
 
@@ -177,6 +197,9 @@ impl Appender {
             && !slot.filling.is_empty()
             && slot.filling.append(&core.memory, core.config.batch_size, record) == Ok(Fit::Appended)
         {
+            if let Some((refusals, mark)) = &self.marking {
+                slot.filling.mark(*mark, refusals);
+            }
             return Ok(());
         }
         self.append_to_new(topic, partition, record)
@@ -205,6 +228,9 @@ impl Appender {
             .map_err(|source| Error::Unencodable { partition: slot.partition.clone(), source })?;
         match fit {
             Fit::Appended => {
+                if let Some((refusals, mark)) = &self.marking {
+                    slot.filling.mark(*mark, refusals);
+                }
                 let opened = slot.filling.opened();
                 self.oldest = self.oldest.or(opened);
                 Ok(())

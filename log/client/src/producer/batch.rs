@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::delivery::{Delivery, Fate, Waiter};
 use super::memory::Memory;
+use super::refusals::{Marked, Refusals};
 
 /// What a partition's first batch takes of the budget when it is opened, in bytes; doubled when that is used
 /// up. A later batch takes what the one before it had.
@@ -26,6 +27,8 @@ pub(super) struct Filling {
     opened: Option<Instant>,
     notify: Option<oneshot::Sender<Fate>>,
     notified: Option<Shared<oneshot::Receiver<Fate>>>,
+    /// The marks of the records, if they have some; then nobody waits for them otherwise.
+    marked: Option<Marked>,
     /// Each batch that was closed here holds a copy until it is sent for the first time.
     unsent: Arc<()>,
 }
@@ -76,6 +79,7 @@ impl Filling {
             opened: None,
             notify: None,
             notified: None,
+            marked: None,
             unsent: Arc::new(()),
         }
     }
@@ -143,6 +147,12 @@ impl Filling {
         Delivery::new(notified.clone(), self.builder.records_count() - 1, timestamp)
     }
 
+    /// Marks the record that was appended last. All records of a batch have a mark, or none.
+    #[inline]
+    pub(super) fn mark(&mut self, mark: u64, refusals: &Refusals) {
+        self.marked.get_or_insert_with(|| Marked::new(refusals.clone())).push(mark);
+    }
+
     /// Forgets the records in the batch.
     pub(super) fn discard(&mut self, memory: &Memory) {
         self.builder.clear();
@@ -151,6 +161,7 @@ impl Filling {
         self.opened = None;
         self.notified = None;
         self.notify = None;
+        self.marked = None;
     }
 
     /// Closes the batch, if there is anything in it.
@@ -175,7 +186,7 @@ impl Filling {
             records,
             reserved,
             handed_over: Instant::now(),
-            notify: self.notify.take().map(Waiter::Whole),
+            notify: self.notify.take().map(Waiter::Whole).or(self.marked.take().map(Waiter::Marked)),
             serial: 0,
             place: (0, 0),
             span: u32::MAX,

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use thalweg_protocol::{Offset, TopicPartition};
 use tokio::sync::oneshot;
 
+use super::refusals::Marked;
 use crate::error::{Error, Result};
 
 /// Where a record went.
@@ -53,6 +54,8 @@ pub(super) enum Waiter {
     Whole(oneshot::Sender<Fate>),
     /// For records of a batch that was taken apart: where in that each of these was.
     Part { apart: Arc<Apart>, places: Vec<usize> },
+    /// Only for records that fail, which are known by their marks.
+    Marked(Marked),
 }
 
 /// A batch that was taken apart. Who waits is told when all its records have their fate.
@@ -81,6 +84,11 @@ impl Waiter {
                 });
                 apart.settle(fates);
             }
+            Self::Marked(marked) => {
+                if let Err(error) = outcome {
+                    marked.fail(&error);
+                }
+            }
         }
     }
 
@@ -92,6 +100,9 @@ impl Waiter {
                 (Arc::new(Apart { state: Mutex::new(fates) }), (0..count).collect())
             }
             Self::Part { apart, places } => (apart, places),
+            Self::Marked(marked) => {
+                return parts.iter().map(|picked| Self::Marked(marked.pick(picked))).collect();
+            }
         };
         let part = |picked: &Vec<usize>| Self::Part {
             apart: Arc::clone(&apart),
@@ -168,6 +179,7 @@ impl Future for Delivery {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refusals::Refusals;
     use super::*;
 
     fn acknowledged(base: i64) -> BatchAcknowledged {
@@ -194,5 +206,21 @@ mod tests {
             .map(|delivery| delivery.wait().ok().and_then(|acknowledged| Some(acknowledged.offset?.0)))
             .collect();
         assert_eq!(offsets, [Some(50), Some(51), Some(52), Some(70), None, Some(71)]);
+    }
+
+    #[test]
+    fn of_marked_records_those_that_fail_are_told() {
+        let refusals = Refusals::default();
+        let mut marked = Marked::new(refusals.clone());
+        (10..16).for_each(|mark| marked.push(mark));
+        let mut halves = Waiter::Marked(marked).split(6, &[vec![0, 1, 2], vec![3, 4, 5]]);
+        let (second, first) = (halves.pop().expect("two"), halves.pop().expect("two"));
+        let mut parts = second.split(3, &[vec![0, 2], vec![1]]);
+        let (bad, rest) = (parts.pop().expect("two"), parts.pop().expect("two"));
+        first.tell(Ok(acknowledged(50)));
+        rest.tell(Ok(acknowledged(70)));
+        bad.tell(Err(Error::Aborted));
+        assert_eq!(refusals.take().iter().map(|refused| refused.mark).collect::<Vec<_>>(), [14]);
+        assert!(refusals.take().is_empty(), "each is told once");
     }
 }

@@ -13,6 +13,7 @@ mod partitioner;
 mod parts;
 mod queue;
 mod record;
+mod refusals;
 mod sender;
 mod tally;
 mod transaction;
@@ -45,6 +46,7 @@ pub use appender::{Appender, TopicSlot};
 pub use delivery::{Acknowledged, Delivery};
 pub use partitioner::{KeyHash, Partitioner};
 pub use record::ProducerRecord;
+pub use refusals::{Refusals, Refused};
 pub use tally::ProducerMetrics;
 
 /// Writes records. Cloning it is cheap; clones are the same producer.

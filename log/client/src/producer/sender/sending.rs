@@ -78,6 +78,9 @@ impl Sender {
             }
             let leader = metadata.leader(&self.queues[slot].partition).map(|(leader, _)| leader);
             let Some(leader) = leader.filter(|leader| metadata.broker(*leader).is_some()) else {
+                if metadata.partition(&self.queues[slot].partition).is_some() {
+                    self.core.tally.note(metadata.no_leader(&self.queues[slot].partition));
+                }
                 self.wants_metadata = true;
                 self.queues[slot].hold(now + self.core.retry_pause(1));
                 continue;

@@ -1,0 +1,304 @@
+//! Settings that commands share: from a profile in a file, from the environment, and from `-X` on the command line; what
+//! comes later in this row goes before what comes earlier.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use thalweg_client::ClientConfig;
+
+use crate::advice::did_you_mean;
+use crate::exit::{Exit, failure};
+
+/// The two settings that say where the log is, of which one goes.
+pub const BOOTSTRAP: &str = "bootstrap";
+/// See [`BOOTSTRAP`].
+pub const DATA: &str = "data";
+
+/// The profile that is meant when none is named.
+const DEFAULT_PROFILE: &str = "default";
+
+/// What was set, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings(BTreeMap<String, String>);
+
+/// Reads `KEY=VALUE`.
+pub fn key_and_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("a setting is written KEY=VALUE")?;
+    Ok((checked_name(key)?, value.trim().to_owned()))
+}
+
+impl Settings {
+    /// Puts together what a profile, the environment and the command line set. `profile` is the name that the command line
+    /// gives; `variable` looks into the environment.
+    ///
+    /// # Errors
+    /// When a profile is named that there is not, or its file makes no sense.
+    pub fn gather(
+        profile: Option<&str>,
+        given: &[(String, String)],
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> anyhow::Result<Self> {
+        let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+        let named = profile.map(str::to_owned).or_else(|| text("THALWEG_PROFILE"));
+        let mut settings = match file(&variable) {
+            Some(path) => Self::of_profile(&path, named.as_deref())?,
+            None if named.is_some() => {
+                return Err(failure(
+                    Exit::Usage,
+                    "there is neither HOME nor THALWEG_CONFIG to find profiles by",
+                ));
+            }
+            None => Self::default(),
+        };
+        let of_environment = names().into_iter().filter_map(|name| {
+            let value = text(&format!("THALWEG_{}", name.to_uppercase()))?;
+            Some((name, value))
+        });
+        settings.set_all(of_environment.collect());
+        settings.set_all(given.iter().cloned().collect());
+        Ok(settings)
+    }
+
+    /// The settings of a profile in the file; without a name those of `[default]`, if there is one.
+    fn of_profile(path: &Path, named: Option<&str>) -> anyhow::Result<Self> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(error) => {
+                let code =
+                    if error.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Failed };
+                return Err(failure(
+                    code,
+                    format!("profiles are in {}, which cannot be read: {error}", path.display()),
+                ));
+            }
+        };
+        let mut profiles =
+            parse(&text).map_err(|error| failure(Exit::Usage, format!("{}: {error}", path.display())))?;
+        let name = named.unwrap_or(DEFAULT_PROFILE);
+        match profiles.remove(name) {
+            Some(profile) => Ok(profile),
+            None if named.is_none() => Ok(Self::default()),
+            None => Err(failure(
+                Exit::NotFound,
+                format!(
+                    "there is no profile `{name}` in {}{}",
+                    path.display(),
+                    did_you_mean(name, profiles.keys().map(String::as_str))
+                ),
+            )),
+        }
+    }
+
+    /// Sets these, too. Where the log is, is said by one of its two settings.
+    fn set_all(&mut self, settings: BTreeMap<String, String>) {
+        if settings.contains_key(BOOTSTRAP) || settings.contains_key(DATA) {
+            self.0.remove(BOOTSTRAP);
+            self.0.remove(DATA);
+        }
+        self.0.extend(settings);
+    }
+
+    /// The value of a setting.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The client's settings with these in place of those in `config`.
+    ///
+    /// # Errors
+    /// When a value is not of its setting's kind.
+    pub fn apply(&self, mut config: ClientConfig) -> anyhow::Result<ClientConfig> {
+        for (name, value) in &self.0 {
+            let milliseconds = match name.as_str() {
+                "client_id" => {
+                    config.client_id.clone_from(value);
+                    continue;
+                }
+                "connect_timeout_ms" => &mut config.connect_timeout_ms,
+                "request_timeout_ms" => &mut config.request_timeout_ms,
+                "api_timeout_ms" => &mut config.api_timeout_ms,
+                "retry_backoff_ms" => &mut config.retry_backoff_ms,
+                "retry_backoff_max_ms" => &mut config.retry_backoff_max_ms,
+                "metadata_max_age_ms" => &mut config.metadata_max_age_ms,
+                "unknown_topic_wait_ms" => &mut config.unknown_topic_wait_ms,
+                _ => continue,
+            };
+            *milliseconds = value.parse().map_err(|_| {
+                failure(Exit::Usage, format!("setting {name}: `{value}` is not a number of milliseconds"))
+            })?;
+        }
+        Ok(config)
+    }
+}
+
+/// What can be set.
+pub const NAMES: [&str; 10] = [
+    BOOTSTRAP,
+    DATA,
+    "client_id",
+    "connect_timeout_ms",
+    "request_timeout_ms",
+    "api_timeout_ms",
+    "retry_backoff_ms",
+    "retry_backoff_max_ms",
+    "metadata_max_age_ms",
+    "unknown_topic_wait_ms",
+];
+
+fn names() -> Vec<String> {
+    NAMES.map(str::to_owned).to_vec()
+}
+
+/// A setting by its name; dots and dashes are as good as underscores.
+fn checked_name(name: &str) -> Result<String, String> {
+    let plain = name.trim().to_lowercase().replace(['.', '-'], "_");
+    if NAMES.contains(&plain.as_str()) {
+        return Ok(plain);
+    }
+    let near = did_you_mean(&plain, NAMES);
+    Err(format!("there is no setting `{}`{near}; there are {}", name.trim(), NAMES.join(", ")))
+}
+
+/// Where profiles are.
+fn file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if let Some(path) = variable("THALWEG_CONFIG") {
+        return Some(PathBuf::from(path));
+    }
+    let directory = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let directory = directory.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))?;
+    Some(directory.join("thalweg").join("config.toml"))
+}
+
+/// Reads profiles: `[name]`, and below it lines of `key = value`. A value may stand in double quotes; `#` begins a comment.
+fn parse(text: &str) -> Result<BTreeMap<String, Settings>, String> {
+    let mut profiles: BTreeMap<String, Settings> = BTreeMap::new();
+    let mut current: Option<String> = None;
+    for (at, line) in text.lines().enumerate() {
+        let wrong = |reason: String| format!("line {}: {reason}", at + 1);
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix('[') {
+            let (name, rest) = rest.split_once(']').ok_or_else(|| wrong(format!("`{line}` lacks a `]`")))?;
+            if !rest.trim().is_empty() && !rest.trim().starts_with('#') {
+                return Err(wrong(format!("`{}` stands behind the name of a profile", rest.trim())));
+            }
+            let name = name.trim().trim_matches('"').to_owned();
+            profiles.entry(name.clone()).or_default();
+            current = Some(name);
+            continue;
+        }
+        let (key, value) = line
+            .split_once('=')
+            .ok_or_else(|| wrong(format!("`{line}` is neither `[profile]` nor `key = value`")))?;
+        let key = checked_name(key).map_err(wrong)?;
+        let value = parse_value(value.trim()).map_err(wrong)?;
+        let Some(profile) = current.as_ref().and_then(|name| profiles.get_mut(name)) else {
+            return Err(wrong(format!("{key} belongs to no profile: `[{DEFAULT_PROFILE}]` goes before it")));
+        };
+        profile.0.insert(key, value);
+    }
+    Ok(profiles)
+}
+
+fn parse_value(text: &str) -> Result<String, String> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let value = text.split('#').next().unwrap_or_default().trim();
+        return if value.is_empty() { Err("the value is missing".to_owned()) } else { Ok(value.to_owned()) };
+    };
+    let (mut value, mut chars) = (String::new(), quoted.chars());
+    loop {
+        match chars.next() {
+            Some('"') => break,
+            Some('\\') => match chars.next() {
+                Some(c @ ('"' | '\\')) => value.push(c),
+                Some('t') => value.push('\t'),
+                other => {
+                    return Err(format!(
+                        "`\\{}` stands for nothing",
+                        other.map(String::from).unwrap_or_default()
+                    ));
+                }
+            },
+            Some(c) => value.push(c),
+            None => return Err("the value lacks its closing quote".to_owned()),
+        }
+    }
+    let rest = chars.as_str().trim();
+    if rest.is_empty() || rest.starts_with('#') {
+        Ok(value)
+    } else {
+        Err(format!("`{rest}` stands behind the value"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "# where things are\n[default]\nbootstrap = \"a:1, b:2\" # two\napi.timeout.ms = 900\n\n[ local ]\n\
+                        data = /var/lib/log\nclient-id=\"x \\\"y\\\"\"\n";
+
+    #[test]
+    fn profiles_are_read_and_mistakes_named_by_line() {
+        let profiles = parse(FILE).expect("profiles");
+        assert_eq!(profiles.keys().collect::<Vec<_>>(), ["default", "local"]);
+        assert_eq!(profiles["default"].get(BOOTSTRAP), Some("a:1, b:2"));
+        assert_eq!(profiles["default"].get("api_timeout_ms"), Some("900"));
+        assert_eq!(profiles["local"].get("client_id"), Some("x \"y\""));
+        for (text, said) in [
+            ("data = x", "line 1: data belongs to no profile"),
+            ("[a]\nbootstrp = x", "line 2: there is no setting `bootstrp` (did you mean `bootstrap`?)"),
+            ("[a\n", "line 1: `[a` lacks a `]`"),
+            ("[a]\ndata\n", "line 2: `data` is neither"),
+            ("[a]\ndata = \"x\n", "line 2: the value lacks"),
+            ("[a]\ndata =\n", "line 2: the value is missing"),
+            ("[a]\ndata = \"x\" y\n", "line 2: `y` stands behind"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_goes_before_the_environment_and_that_before_the_profile() {
+        let directory = std::env::temp_dir().join(format!("thalweg-settings-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("made");
+        let path = directory.join("config.toml");
+        std::fs::write(&path, FILE).expect("written");
+        let gather = |profile: Option<&str>, given: &[&str], environment: &[(&str, &str)]| {
+            let given: Vec<_> = given.iter().map(|text| key_and_value(text).expect("a setting")).collect();
+            Settings::gather(profile, &given, |name| match name {
+                "THALWEG_CONFIG" => Some(path.clone().into()),
+                _ => environment.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()),
+            })
+        };
+        let set = gather(None, &[], &[]).expect("the default profile");
+        assert_eq!((set.get(BOOTSTRAP), set.get(DATA)), (Some("a:1, b:2"), None));
+        let set = gather(Some("local"), &[], &[("THALWEG_API_TIMEOUT_MS", "5")]).expect("a profile");
+        assert_eq!((set.get(BOOTSTRAP), set.get(DATA)), (None, Some("/var/lib/log")));
+        assert_eq!(set.apply(ClientConfig::default()).expect("numbers").api_timeout_ms, 5);
+        let set = gather(None, &["bootstrap=d:4"], &[("THALWEG_DATA", "c")]).expect("one of each");
+        assert_eq!((set.get(BOOTSTRAP), set.get(DATA)), (Some("d:4"), None));
+        let set = gather(None, &["api_timeout_ms=soon"], &[]).expect("text");
+        assert!(set.apply(ClientConfig::default()).is_err());
+        let error =
+            gather(None, &[], &[("THALWEG_PROFILE", "locl")]).expect_err("no such profile").to_string();
+        assert!(error.contains("did you mean `local`"), "{error}");
+        std::fs::remove_dir_all(&directory).expect("removed");
+    }
+
+    #[test]
+    fn every_setting_of_the_client_can_be_set() {
+        let known = serde_json::to_value(ClientConfig::default()).expect("plain data");
+        let known: Vec<&String> = known.as_object().expect("an object").keys().collect();
+        for name in known.into_iter().filter(|name| *name != "seed") {
+            assert!(NAMES.contains(&name.as_str()), "{name}");
+        }
+    }
+}
