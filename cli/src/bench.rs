@@ -9,7 +9,7 @@ use thalweg_protocol::{Compression, Scratch, TopicPartition};
 
 use crate::consume::DECOMPRESSED_BYTES;
 use crate::exit::{Exit, failure};
-use crate::output::{line, progress};
+use crate::output::{Format, line, progress};
 use crate::produce::{AcksArg, codec, now_ms};
 use crate::target::{Target, TargetArgs};
 
@@ -46,14 +46,22 @@ pub enum BenchCommand {
 }
 
 /// Measures, and prints one line.
-pub async fn run(command: BenchCommand, target: &TargetArgs) -> anyhow::Result<()> {
+pub async fn run(command: BenchCommand, target: &TargetArgs, format: Format) -> anyhow::Result<()> {
+    let size = match &command {
+        BenchCommand::Produce { size, .. } => *size,
+        BenchCommand::Consume { .. } => 0,
+        BenchCommand::Latency(args) => args.size,
+    };
+    if size > LARGEST {
+        return Err(failure(Exit::Usage, format!("--size {size}: values have {LARGEST} bytes at most")));
+    }
     let target = target.open().await?;
     let result = match command {
         BenchCommand::Produce { topic, records, size, compression, acks } => {
-            produce(&target, &topic, records, size, compression, acks.into()).await
+            produce(&target, &topic, Load { records, size, compression, acks: acks.into() }, format).await
         }
-        BenchCommand::Consume { topic, records } => consume(&target, &topic, records).await,
-        BenchCommand::Latency(args) => latency::measure(&target, args).await,
+        BenchCommand::Consume { topic, records } => consume(&target, &topic, records, format).await,
+        BenchCommand::Latency(args) => latency::measure(&target, args, format).await,
     };
     result.and(target.close().await)
 }
@@ -82,8 +90,14 @@ impl Measured {
         Self { began: Instant::now(), cpu: cpu_time() }
     }
 
-    fn print(&self, what: &str, records: u64, bytes: u64) -> anyhow::Result<()> {
+    fn print(&self, what: &str, records: u64, bytes: u64, format: Format) -> anyhow::Result<()> {
         let (wall, cpu) = (self.began.elapsed().as_secs_f64(), (cpu_time() - self.cpu).as_secs_f64());
+        if format == Format::Json {
+            return line(serde_json::json!({
+                "measured": what, "records": records, "bytes": bytes, "seconds": wall, "cpu_seconds": cpu,
+                "records_per_s": records as f64 / wall, "bytes_per_s": bytes as f64 / wall,
+            }));
+        }
         line(format_args!(
             "{what} {records} records, {:.1} MB in {wall:.3} s: {:.0} records/s, {:.1} MB/s; {cpu:.3} CPU-s, {:.0} records/CPU-s",
             bytes as f64 / 1e6,
@@ -94,14 +108,19 @@ impl Measured {
     }
 }
 
-async fn produce(
-    target: &Target,
-    topic: &str,
+/// The largest value that is written, in bytes: no broker takes one nearly as large.
+const LARGEST: usize = 1 << 30;
+
+/// What is written, and how.
+struct Load {
     records: u64,
     size: usize,
     compression: Compression,
     acks: Acks,
-) -> anyhow::Result<()> {
+}
+
+async fn produce(target: &Target, topic: &str, load: Load, format: Format) -> anyhow::Result<()> {
+    let Load { records, size, compression, acks } = load;
     target.partitions_of(topic).await?;
     let producer =
         target.client().producer(ProducerConfig { compression, acks, ..ProducerConfig::default() })?;
@@ -124,7 +143,7 @@ async fn produce(
         }
         runtime.block_on(appender.flush())?;
         bar.finish_and_clear();
-        measured.print("produced", records, records * size as u64)
+        measured.print("produced", records, records.saturating_mul(size as u64), format)
     })
     .await??;
     Ok(producer.close().await?)
@@ -139,7 +158,7 @@ fn noise(size: usize) -> Vec<u8> {
 /// Values begin at one of so many places in the noise.
 const NOISE: usize = 4096;
 
-async fn consume(target: &Target, topic: &str, records: u64) -> anyhow::Result<()> {
+async fn consume(target: &Target, topic: &str, records: u64, format: Format) -> anyhow::Result<()> {
     let partitions = target.partitions_of(topic).await?;
     let config = ConsumerConfig { offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
     let mut consumer: Consumer = target.client().consumer(config)?;
@@ -169,7 +188,7 @@ async fn consume(target: &Target, topic: &str, records: u64) -> anyhow::Result<(
         }
     }
     bar.finish_and_clear();
-    measured.print("consumed", count, bytes)?;
+    measured.print("consumed", count, bytes, format)?;
     Ok(consumer.close().await?)
 }
 

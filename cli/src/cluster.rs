@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 use thalweg_client::{PartitionMetadata, TopicMetadata};
 
 use crate::exit::{Exit, failure};
-use crate::output::{Format, line};
+use crate::output::{Format, counted, line};
 use crate::target::{Target, TargetArgs};
 use crate::topic::{listed, numbers};
 
@@ -48,7 +48,7 @@ async fn info(target: &Target, format: Format) -> anyhow::Result<()> {
         }));
     }
     let count = topics.iter().filter(|topic| !topic.is_internal).count();
-    line(format_args!("cluster {} · {count} topics", cluster.cluster_id))?;
+    line(format_args!("cluster {} · {}", cluster.cluster_id, counted(count as u64, "topic")))?;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(["NODE", "ADDRESS", "RACK", "LEADS", "CONTROLLER"]);
     for broker in &cluster.brokers {
@@ -109,7 +109,8 @@ async fn health(target: &Target, format: Format) -> anyhow::Result<()> {
                 line(serde_json::json!({"healthy": true, "topics": topics.len(), "partitions": partitions}))
             }
             Format::Text => {
-                line(format_args!("healthy: {} topics with {partitions} partitions", topics.len()))
+                let topics = counted(topics.len() as u64, "topic");
+                line(format_args!("healthy: {topics} with {}", counted(partitions as u64, "partition")))
             }
         };
     }

@@ -150,6 +150,41 @@ fn of_file(error: &thalweg_connectors::Error) -> Exit {
 mod tests {
     use super::*;
 
+    /// Checks that an error tells its cause once, however it is printed, and its exit code.
+    fn check<E: std::error::Error + Send + Sync + 'static>(error: E, said: &str, exit: Exit) {
+        let text = error.to_string();
+        assert!(text.contains(said), "{text}");
+        assert_eq!(format!("{error:?}"), text);
+        let error = anyhow::Error::new(error);
+        assert_eq!(format!("{error:#}"), text);
+        assert_eq!(told(&error), text);
+        assert_eq!(of(&error.context("more")), exit, "{text}");
+    }
+
+    #[test]
+    fn errors_tell_their_causes_once_in_every_form() {
+        use std::io::{Error as Io, ErrorKind};
+        let nowhere = || Io::from(ErrorKind::NotFound);
+        let (path, address) = (std::path::PathBuf::from("p"), "h:1".to_owned());
+        let unencodable = thalweg_protocol::ConnectionError::Unencodable { reason: "too long".to_owned() };
+        check(
+            thalweg_client::Error::Connection { address: address.clone(), source: unencodable },
+            "too long",
+            Exit::Usage,
+        );
+        let silent = thalweg_protocol::ConnectionError::TimedOut { timeout_ms: 5 };
+        let silent = thalweg_client::Error::Connection { address, source: silent };
+        check(silent.clone(), "5 ms", Exit::Unreachable);
+        check(thalweg_sql::Error::Client(silent), "5 ms", Exit::Unreachable);
+        check(thalweg_sql::Error::File { path: path.clone(), source: nowhere() }, "not found", Exit::NotFound);
+        check(
+            thalweg_connectors::Error::File { action: "open", path: path.clone(), source: nowhere() },
+            "cannot open p: ",
+            Exit::NotFound,
+        );
+        check(thalweg_broker::Error::Directory { path, source: nowhere() }, "not found", Exit::NotFound);
+    }
+
     #[test]
     fn a_cause_that_was_told_is_not_told_again() {
         let disk = || std::io::Error::other("disk full");

@@ -12,7 +12,7 @@ use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure};
 use crate::extents::Extents;
 use crate::offset_range::OffsetRange;
-use crate::output::{Format, Results, confirmed, line, nothing_deleted, tell};
+use crate::output::{Format, Results, confirmed, counted, line, nothing_deleted, tell};
 use crate::produce::now_ms;
 use crate::target::{Target, TargetArgs};
 
@@ -218,11 +218,11 @@ fn print(group: &GroupDescription, standings: &BTreeMap<TopicPartition, Standing
     let lag: i64 = standings.values().filter_map(Standing::lag).sum();
     let assignor = if group.assignor.is_empty() { String::new() } else { format!(" · {}", group.assignor) };
     line(format_args!(
-        "{} · {} · {}{assignor} · {} members · lag {lag}",
+        "{} · {} · {}{assignor} · {} · lag {lag}",
         group.group,
         group.state.as_str(),
         group.group_type.as_str(),
-        group.members.len(),
+        counted(group.members.len() as u64, "member"),
     ))?;
     let number = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
     let mut table = Table::new();

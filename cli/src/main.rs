@@ -91,6 +91,9 @@ enum Command {
     Bench {
         #[command(subcommand)]
         command: bench::BenchCommand,
+        /// For people or for programs
+        #[arg(long, value_enum, default_value_t = Format::Text, global = true)]
+        format: Format,
     },
     /// Print a script that completes commands and options
     Completions(generate::CompletionsArgs),
@@ -167,7 +170,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Cluster { command, format } => cluster::run(command, target, format).await,
         Command::Sql(args) => sql::run(args, target).await,
         Command::Top(args) => top::run(args, target).await,
-        Command::Bench { command } => bench::run(command, target).await,
+        Command::Bench { command, format } => bench::run(command, target, format).await,
         Command::Completions(_) | Command::Man(_) | Command::Help { .. } => Ok(()),
     }
 }

@@ -18,6 +18,16 @@ pub enum Format {
     Json,
 }
 
+/// Such as `1 topic` or `3 topics`.
+pub fn counted(count: u64, noun: &str) -> String {
+    let plural = match noun.strip_suffix('h') {
+        _ if count == 1 => noun.to_owned(),
+        Some(_) => format!("{noun}es"),
+        None => format!("{noun}s"),
+    };
+    format!("{count} {plural}")
+}
+
 /// Prints a line on standard error. If that cannot be written, there is nobody to tell.
 pub fn tell(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use thalweg_client::{Acks, Appender, Error, Producer, ProducerConfig, Refused, TopicSlot};
+use thalweg_client::{Acks, Appender, Error, Producer, ProducerConfig, Refused, TopicMetadata, TopicSlot};
 use thalweg_connectors::files::{Columns, Input, InputFormat, InputRecord, open};
 use thalweg_protocol::Compression;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure, told};
-use crate::output::{progress as show_progress, tell};
+use crate::output::{counted, progress as show_progress, tell};
 use crate::target::{Target, TargetArgs, leaderless};
 
 /// What to produce, and how.
@@ -123,33 +123,8 @@ fn with_advice(error: thalweg_connectors::Error) -> anyhow::Error {
 }
 
 async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyhow::Result<()> {
-    let partitions = match target.partitions_of(&args.topic).await {
-        Ok(partitions) => partitions,
-        Err(error) if args.create && crate::exit::of(&error) == Exit::NotFound => {
-            let topic = thalweg_client::NewTopic {
-                partitions: None,
-                ..thalweg_client::NewTopic::new(args.topic.as_str(), 1)
-            };
-            target.client().admin().create_topic(topic).await?;
-            target.partitions_of(&args.topic).await?
-        }
-        Err(error) => return Err(error),
-    };
-    if let Some(partition) = args.partition
-        && !(0..partitions).contains(&partition)
-    {
-        return Err(failure(
-            Exit::NotFound,
-            format!(
-                "{} has no partition {partition}; its partitions are 0 to {}",
-                args.topic,
-                partitions - 1
-            ),
-        ));
-    }
-    for trouble in
-        leaderless(&target.topic(&args.topic).await?, |at| args.partition.is_none_or(|own| own == at))
-    {
+    let topic = topic(args, target).await?;
+    for trouble in leaderless(&topic, |at| args.partition.is_none_or(|own| own == at)) {
         tell(format_args!("warning: {trouble}. Records for it wait"));
     }
     let config =
@@ -167,14 +142,53 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
     let stop = telling_of_trouble(&producer, until_stopped(&producer, &progress, appending)).await;
     // What was read before an error is written all the same.
     let written = telling_of_trouble(&producer, until_given_up(&producer)).await;
-    let refused = refused(refusals.take());
-    let read = counted(progress.appended.load(Ordering::Relaxed), "record");
+    let read = progress.appended.load(Ordering::Relaxed);
+    conclude(&producer, read, stop, written, refused(refusals.take()))?;
+    tell(format_args!("produced {} to {}", counted(read, "record"), args.topic));
+    Ok(())
+}
+
+/// The topic, which is created if that was asked for, with the partition that was asked for.
+async fn topic(args: &ProduceArgs, target: &Target) -> anyhow::Result<TopicMetadata> {
+    let topic = match target.topic(&args.topic).await {
+        Err(error) if args.create && crate::exit::of(&error) == Exit::NotFound => {
+            let topic = thalweg_client::NewTopic {
+                partitions: None,
+                ..thalweg_client::NewTopic::new(args.topic.as_str(), 1)
+            };
+            target.client().admin().create_topic(topic).await?;
+            target.topic(&args.topic).await?
+        }
+        known => known?,
+    };
+    let partitions = topic.partitions.len() as i32;
+    match args.partition {
+        Some(partition) if !(0..partitions).contains(&partition) => Err(failure(
+            Exit::NotFound,
+            format!(
+                "{} has no partition {partition}; its partitions are 0 to {}",
+                args.topic,
+                partitions - 1
+            ),
+        )),
+        _ => Ok(topic),
+    }
+}
+
+/// Why not all of the input is written, if it is not, and how much is.
+fn conclude(
+    producer: &Producer,
+    read: u64,
+    stop: Stop,
+    written: Option<Result<(), Error>>,
+    refused: Option<anyhow::Error>,
+) -> anyhow::Result<()> {
     let acknowledged = producer.acknowledged();
     let error = match (written, stop) {
-        (Some(Ok(())), Stop::AtTheEnd | Stop::AtRefusal) => {
-            tell(format_args!("produced {read} to {}", args.topic));
-            return Ok(());
-        }
+        (Some(Ok(())), Stop::AtTheEnd | Stop::AtRefusal) => match refused {
+            None => return Ok(()),
+            Some(refused) => refused,
+        },
         (Some(Ok(())), stop) => {
             return Err(stop.error().context(match acknowledged {
                 0 => "stopped before any record was written".to_owned(),
@@ -189,17 +203,15 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
             refused.unwrap_or_else(|| error.into())
         }
         (None, Stop::Failed(error)) => error,
-        (None, stop) => match producer.trouble() {
-            Some(trouble) => anyhow::Error::new(trouble).context("interrupted while records wait"),
-            None => stop.error().context("records still wait"),
-        },
+        (None, _) => {
+            let trouble = producer.trouble().map(|trouble| format!(": {trouble}")).unwrap_or_default();
+            failure(Exit::Failed, format!("interrupted while records wait{trouble}"))
+        }
     };
-    let are = if acknowledged == 1 { "is" } else { "are" };
-    Err(error.context(format!("of {read} that were read {acknowledged} {are} certainly written")))
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    let were = |count: u64, one, many| if count == 1 { one } else { many };
+    let (was, are) = (were(read, "was", "were"), were(acknowledged, "is", "are"));
+    let read = counted(read, "record");
+    Err(error.context(format!("of {read} that {was} read {acknowledged} {are} certainly written")))
 }
 
 /// Why no more is read.

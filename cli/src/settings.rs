@@ -18,6 +18,9 @@ pub const DATA: &str = "data";
 /// The profile that is meant when none is named.
 const DEFAULT_PROFILE: &str = "default";
 
+/// The longest time that can be set, in ms: a year.
+const LONGEST_MS: u64 = 365 * 86_400_000;
+
 /// What was set, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(BTreeMap<String, String>);
@@ -127,8 +130,9 @@ impl Settings {
                 "unknown_topic_wait_ms" => &mut config.unknown_topic_wait_ms,
                 _ => continue,
             };
-            *milliseconds = value.parse().map_err(|_| {
-                failure(Exit::Usage, format!("setting {name}: `{value}` is not a number of milliseconds"))
+            *milliseconds = value.parse().ok().filter(|time| *time <= LONGEST_MS).ok_or_else(|| {
+                let reason = format!("`{value}` is not a number of milliseconds up to {LONGEST_MS}");
+                failure(Exit::Usage, format!("setting {name}: {reason}"))
             })?;
         }
         Ok(config)

@@ -119,7 +119,25 @@ fn guess(similar: Option<&str>) -> String {
 }
 
 fn without_backtrace(error: &DataFusionError) -> String {
-    error.strip_backtrace()
+    without_blame(&error.strip_backtrace()).to_owned()
+}
+
+/// The text without DataFusion's request to be told of it.
+fn without_blame(text: &str) -> &str {
+    text.split("\nThis issue was likely caused by a bug in DataFusion").next().unwrap_or(text)
+}
+
+/// What is wrong with the types of a function's arguments: DataFusion puts all its attempts before it.
+fn mismatch(text: &str) -> Option<String> {
+    let at = text.find("No function matches the given name and argument types")?;
+    let mut reason = text[at..].trim_end().to_owned();
+    if reason.lines().next().is_some_and(|line| line.contains("Utf8")) {
+        reason.push_str(
+            "\nUtf8 is text: a column of a CSV file is text when one of its values is no number, such as NA. CREATE EXTERNAL TABLE … \
+             STORED AS CSV LOCATION '…' OPTIONS ('null_value' 'NA') reads that as null; try_cast(column AS DOUBLE) does, too",
+        );
+    }
+    Some(reason)
 }
 
 impl Error {
@@ -200,5 +218,5 @@ impl From<Error> for DataFusionError {
 fn said(error: &DataFusionError) -> String {
     let text = error.message().into_owned();
     let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or_default();
-    text.trim_end().to_owned()
+    mismatch(text).unwrap_or_else(|| without_blame(text).trim_end().to_owned())
 }

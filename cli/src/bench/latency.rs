@@ -10,7 +10,7 @@ use thalweg_protocol::{Scratch, TopicPartition};
 use super::noise;
 use crate::consume::DECOMPRESSED_BYTES;
 use crate::exit::{Exit, failure};
-use crate::output::line;
+use crate::output::{Format, line};
 use crate::produce::{AcksArg, now_ms};
 use crate::target::Target;
 
@@ -27,7 +27,7 @@ pub struct LatencyArgs {
     records: u64,
     /// Bytes of each value, 8 at least
     #[arg(long, short = 's', default_value_t = 100)]
-    size: usize,
+    pub(super) size: usize,
     /// How long the producer may wait for more records before it sends a batch, in ms
     #[arg(long, default_value_t = 0)]
     linger_ms: u64,
@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Sends at the rate that was asked for, and prints one line with percentiles. A record's time runs from when it was due,
 /// so that one that could not be sent in time counts its delay.
-pub async fn measure(target: &Target, args: LatencyArgs) -> anyhow::Result<()> {
+pub async fn measure(target: &Target, args: LatencyArgs, format: Format) -> anyhow::Result<()> {
     let partitions = target.partitions_of(&args.topic).await?;
     let mut consumer = at_the_end(target, &args.topic, partitions).await?;
     let producer = target.client().producer(ProducerConfig {
@@ -92,7 +92,7 @@ pub async fn measure(target: &Target, args: LatencyArgs) -> anyhow::Result<()> {
     if seen < records {
         return Err(failure(Exit::Failed, format!("{} of {records} records did not come", records - seen)));
     }
-    print(&args, latencies)
+    print(&args, latencies, format)
 }
 
 /// When which record is due.
@@ -160,13 +160,20 @@ fn wake_punctually() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
-fn print(args: &LatencyArgs, mut latencies: Vec<Duration>) -> anyhow::Result<()> {
+fn print(args: &LatencyArgs, mut latencies: Vec<Duration>, format: Format) -> anyhow::Result<()> {
     latencies.sort_unstable();
     let ms = |latency: &Duration| latency.as_secs_f64() * 1e3;
     let at = |permille: usize| {
         let index = (latencies.len() * permille).div_ceil(1000).saturating_sub(1);
         latencies.get(index).map_or(f64::NAN, ms)
     };
+    let most = latencies.last().map_or(f64::NAN, ms);
+    if format == Format::Json {
+        return line(serde_json::json!({
+            "measured": "latency", "records": latencies.len(), "size": args.size.max(8), "rate": args.rate,
+            "p50_ms": at(500), "p99_ms": at(990), "p999_ms": at(999), "most_ms": most,
+        }));
+    }
     line(format_args!(
         "{} records of {} bytes at {}/s: p50 {:.3} ms, p99 {:.3} ms, p99.9 {:.3} ms, most {:.3} ms",
         latencies.len(),
@@ -175,6 +182,6 @@ fn print(args: &LatencyArgs, mut latencies: Vec<Duration>) -> anyhow::Result<()>
         at(500),
         at(990),
         at(999),
-        latencies.last().map_or(f64::NAN, ms),
+        most,
     ))
 }

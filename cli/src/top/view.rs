@@ -6,6 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::sample::Sample;
+use crate::output::counted;
 
 /// A topic or a partition.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,16 +127,16 @@ impl View {
         let rows = self.logs(each_partition);
         let records = rows.iter().fold(None, |all, row| sum(all, row.records_per_s));
         let bytes = rows.iter().fold(None, |all, row| sum(all, row.bytes_per_s));
-        let partitions: usize = self.partitions.len();
         let leaderless = match self.partitions.iter().filter(|row| row.leaderless > 0).count() {
             0 => String::new(),
             count => format!(" ({count} without a leader)"),
         };
         let mut text = format!(
-            "{} topics · {partitions} partitions{leaderless} · {} groups · {} records/s · {}B/s\n\n",
-            self.topics.len(),
-            self.groups.len(),
-            shortened(records),
+            "{} · {}{leaderless} · {} · {} records/s · {}B/s\n\n",
+            counted(self.topics.len() as u64, "topic"),
+            counted(self.partitions.len() as u64, "partition"),
+            counted(self.groups.len() as u64, "group"),
+            shortened(records).trim_end(),
             shortened(bytes),
         );
         let mut logs = Table::new();

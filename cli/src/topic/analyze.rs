@@ -14,7 +14,7 @@ use crate::consume::DECOMPRESSED_BYTES;
 use crate::exit::{Exit, failure};
 use crate::extents::Extents;
 use crate::offset_range::OffsetRange;
-use crate::output::{Format, line, progress, tell};
+use crate::output::{Format, counted, line, progress, tell};
 use crate::produce::now_ms;
 use crate::target::{Target, leaderless};
 
@@ -220,14 +220,15 @@ pub async fn topics(target: &Target, args: AnalyzeArgs, format: Format) -> anyho
 }
 
 fn print(name: &str, findings: &BTreeMap<i32, Findings>, all: &Findings) -> anyhow::Result<()> {
-    let mut about = vec![format!("{name} · {} records in {} batches", all.records, all.batches)];
+    let mut about =
+        vec![format!("{name} · {} in {}", counted(all.records, "record"), counted(all.batches, "batch"))];
     about.push(format!("largest record {} bytes", all.largest_record));
     about.push(format!("largest batch {} bytes", all.largest_batch));
     if all.transactional_batches > 0 {
-        about.push(format!("{} batches of transactions", all.transactional_batches));
+        about.push(format!("{} of transactions", counted(all.transactional_batches, "batch")));
     }
     if all.without_timestamp > 0 {
-        about.push(format!("{} records without a time", all.without_timestamp));
+        about.push(format!("{} without a time", counted(all.without_timestamp, "record")));
     }
     line(about.join(" · "))?;
     let mut table = Table::new();

@@ -10,7 +10,7 @@ use thalweg_client::{
 use thalweg_protocol::{NodeId, TopicPartition};
 
 use crate::extents::Extents;
-use crate::output::{Format, line, tell};
+use crate::output::{Format, counted, line, tell};
 use crate::target::Target;
 
 type Configs = BTreeMap<ByteString, ConfigEntry>;
@@ -122,7 +122,8 @@ impl Described {
 
     fn print(&self, all_configs: bool) -> anyhow::Result<()> {
         let topic = &self.topic;
-        line(format_args!("{} · id {} · {} partitions", topic.name, topic.id, topic.partitions.len()))?;
+        let partitions = counted(topic.partitions.len() as u64, "partition");
+        line(format_args!("{} · id {} · {partitions}", topic.name, topic.id))?;
         if !self.configs.is_empty() {
             line(self.config_table(all_configs))?;
         }

@@ -263,9 +263,18 @@ fn check(config: &BrokerConfig) -> Result<(), Error> {
         let reason = format!("{id} is negative");
         return Err(Error::Config { name: "node_id", reason });
     }
-    at_least_one("default_partitions", i64::from(config.default_partitions))?;
-    at_least_one("offsets_topic_partitions", i64::from(config.offsets_topic_partitions))?;
-    at_least_one("transaction_topic_partitions", i64::from(config.transaction_topic_partitions))?;
+    for (name, count) in [
+        ("default_partitions", config.default_partitions),
+        ("offsets_topic_partitions", config.offsets_topic_partitions),
+        ("transaction_topic_partitions", config.transaction_topic_partitions),
+    ] {
+        at_least_one(name, count.into())?;
+        // More could not be created.
+        let most = thalweg_controller::limits::MAX_PARTITIONS_PER_COMMAND;
+        if usize::try_from(count).is_ok_and(|count| count > most) {
+            return Err(Error::Config { name, reason: format!("{count} is more than {most}") });
+        }
+    }
     at_least_one("group_consumer_heartbeat_interval_ms", config.group_consumer_heartbeat_interval_ms.into())?;
     at_least_one("group_share_heartbeat_interval_ms", config.group_share_heartbeat_interval_ms.into())?;
     at_least_one("group_share_delivery_count_limit", config.group_share_delivery_count_limit.into())?;
