@@ -176,7 +176,11 @@ mod tests {
         let silent = thalweg_client::Error::Connection { address, source: silent };
         check(silent.clone(), "5 ms", Exit::Unreachable);
         check(thalweg_sql::Error::Client(silent), "5 ms", Exit::Unreachable);
-        check(thalweg_sql::Error::File { path: path.clone(), source: nowhere() }, "not found", Exit::NotFound);
+        check(
+            thalweg_sql::Error::File { path: path.clone(), source: nowhere() },
+            "not found",
+            Exit::NotFound,
+        );
         check(
             thalweg_connectors::Error::File { action: "open", path: path.clone(), source: nowhere() },
             "cannot open p: ",

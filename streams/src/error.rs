@@ -283,3 +283,22 @@ impl Error {
         Self::Program(source.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_main_returns_is_printed_as_a_sentence() {
+        let disk = std::io::Error::other("disk full");
+        let cases = [
+            Error::StateFile { path: PathBuf::from("state"), source: disk },
+            Error::Stopped(Arc::new(Error::program("no such carrier"))),
+            Error::UnknownTopic { topic: "flights".to_owned(), similar: None },
+        ];
+        for error in cases {
+            assert_eq!(format!("{error:?}"), error.to_string());
+            assert!(std::error::Error::source(&error).is_none(), "{error}");
+        }
+    }
+}

@@ -343,11 +343,10 @@ mod tests {
 
     use super::*;
 
-    fn batch(
-        base: i64,
-        records: &[(i64, Option<&[u8]>, Option<&[u8]>)],
-        compression: Compression,
-    ) -> RecordBatch {
+    /// Timestamp, key and value.
+    type Sent<'s> = (i64, Option<&'s [u8]>, Option<&'s [u8]>);
+
+    fn batch(base: i64, records: &[Sent<'_>], compression: Compression) -> RecordBatch {
         let mut builder = BatchBuilder::new(compression, None, 1024);
         for (timestamp, key, value) in records {
             builder.append(*timestamp, *key, *value, []).expect("it fits");
