@@ -175,7 +175,8 @@ fn a_failed_sync_or_write_is_not_tried_again() {
         let before = controller.state();
         disk.set_faults(faults);
         let error = controller.propose(create(new_topic("flights", 2))).unwrap_err();
-        assert_eq!(error, ProposeError::UnknownOutcome);
+        // Or the thread has met the fault before, when it noted how far the log is synced.
+        assert!(matches!(error, ProposeError::UnknownOutcome | ProposeError::Offline { .. }), "{error}");
         disk.set_faults(Faults::default());
         for _ in 0..2 {
             // The first may still wait when the thread ends; it is refused all the same.
