@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use parking_lot::Mutex;
 use thalweg_controller::{
-    ClusterState, Controller, LocalConfig, LocalDriver, OsDisk, RegisterNode, Subscription,
+    ClusterState, Controller, Disk, LocalConfig, LocalDriver, OsDisk, RegisterNode, Subscription,
 };
 use thalweg_protocol::{NodeId, TopicPartition, Uuid};
 use thalweg_storage::{
@@ -140,7 +140,7 @@ impl Broker {
                 let logs = open_logs(&opened, storage, &defaults, &controller.state())?;
                 Ok((controller, logs))
             }
-            None => open_state(&opened, storage, &defaults),
+            None => open_state(&opened, storage, &defaults, Arc::new(OsDisk)),
         })
         .await?;
         let node = node_of(&config, directory.identity().node_uuid, &controller.state())?;
@@ -350,15 +350,15 @@ fn node_of(config: &BrokerConfig, uuid: Uuid, state: &ClusterState) -> Result<No
 }
 
 /// Opens the metadata, or makes it in a directory that has none and no logs either, and then the logs.
-fn open_state(
+pub(crate) fn open_state(
     directory: &Arc<DataDirectory>,
     storage: ManagerConfig,
     defaults: &TopicDefaults,
+    disk: Arc<dyn Disk>,
 ) -> Result<(Controller, Arc<LogManager>), Error> {
     let cluster_id = directory.identity().cluster_id;
-    let path = directory.path().join(METADATA);
-    let (disk, config) = (Arc::new(OsDisk), LocalConfig::default());
-    let opened = LocalDriver::open(Arc::clone(&disk) as _, &path, cluster_id, config.clone());
+    let (path, config) = (directory.path().join(METADATA), LocalConfig::default());
+    let opened = LocalDriver::open(Arc::clone(&disk), &path, cluster_id, config.clone());
     let is_missing = matches!(opened, Err(thalweg_controller::Error::Missing { .. }));
     let state = opened.as_ref().map_or_else(|_| Arc::new(ClusterState::new(cluster_id)), Controller::state);
     let controller = if is_missing { None } else { Some(opened?) };

@@ -1,8 +1,10 @@
 //! Both coordinators on a disk that syncs when it is told to, and crashes.
 
+mod metadata_disk;
 mod unsynced_disk;
 
 use std::future::{Future, poll_fn};
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -11,8 +13,8 @@ use std::time::Duration;
 use bytestring::ByteString;
 use tempfile::TempDir;
 use thalweg_controller::{
-    Controller, CreateTopics, DeleteTopics, LocalConfig, LocalDriver, NewTopic, RegisterNode, Subscription,
-    TopicRef,
+    Controller, CreateTopics, DeleteTopics, LocalConfig, LocalDriver, NewTopic, Proposal, ProposeError,
+    RegisterNode, Subscription, TopicRef,
 };
 use thalweg_protocol::record::{BatchBuilder, BatchProducer, Batches, ControlRecord, RecordBatch};
 use thalweg_protocol::{
@@ -20,14 +22,17 @@ use thalweg_protocol::{
 };
 use thalweg_storage::testing::{Crash, ManualClock, SimulatedFilesystem};
 use thalweg_storage::{
-    DataDirectory, DirectoryHealth, Environment, Identity, LogConfig, LogManager, ManagerConfig, ReadBound,
+    DataDirectory, DirectoryHealth, Environment, Identity, Log, LogConfig, LogManager, ManagerConfig,
+    ReadBound,
 };
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use self::metadata_disk::MetadataDisk;
 use self::unsynced_disk::UnsyncedDisk;
 use super::{Clocks, Setting};
+use crate::broker::open_state;
 use crate::config::BrokerConfig;
 use crate::group::GroupCoordinator;
 use crate::partition::Partition;
@@ -61,18 +66,29 @@ pub(crate) struct Rig {
     logs: Arc<LogManager>,
     stop: watch::Sender<bool>,
     data: TempDir,
-    metadata: TempDir,
+    /// Where the metadata is that is never lost; `None` where it shares the fate of the logs.
+    metadata: Option<TempDir>,
     _subscription: Subscription,
 }
 
 impl Rig {
-    /// A fresh directory with the internal topics, one partition each, and topic `t` with two.
+    /// A fresh directory with the internal topics, one partition each, and topic `t` with two. The metadata is elsewhere, and
+    /// never lost.
     pub(crate) async fn new() -> Self {
-        let temporary = || TempDir::new().expect("a temporary directory");
-        let (data, metadata) = (temporary(), temporary());
+        let metadata = TempDir::new().expect("a temporary directory");
         let path = metadata.path().join("log");
         let controller = LocalDriver::create(Arc::new(UnsyncedDisk), &path, CLUSTER, LocalConfig::default());
         drop(controller.expect("metadata can be made"));
+        Self::with_topics(Some(metadata)).await
+    }
+
+    /// The same with the metadata in the data directory, as a node has it: one crash is that of both.
+    pub(crate) async fn whole() -> Self {
+        Self::with_topics(None).await
+    }
+
+    async fn with_topics(metadata: Option<TempDir>) -> Self {
+        let data = TempDir::new().expect("a temporary directory");
         let rig = Self::start(data, metadata).await;
         let topics =
             [(CONSUMER_OFFSETS, 1), (TRANSACTION_STATE, 1), ("t", 2)].map(|(name, partitions)| NewTopic {
@@ -92,7 +108,7 @@ impl Rig {
         rig
     }
 
-    async fn start(data: TempDir, metadata: TempDir) -> Self {
+    async fn start(data: TempDir, metadata: Option<TempDir>) -> Self {
         let filesystem = Arc::new(SimulatedFilesystem::new(data.path()));
         let wall = ManualClock::new(1_700_000_000_000);
         let environment = Environment {
@@ -103,16 +119,18 @@ impl Rig {
         let identity = Identity { cluster_id: CLUSTER, node_uuid: Uuid(*b"a node and no mo") };
         let directory = DataDirectory::open(data.path(), identity, None, environment);
         let directory = Arc::new(directory.expect("the directory can be used"));
-        let config_of = |_: &TopicPartition, _| LogConfig::default();
-        let logs = LogManager::open(directory, ManagerConfig::default(), &config_of);
-        let logs = Arc::new(logs.expect("the logs can be opened"));
-        let path = metadata.path().join("log");
-        let controller = LocalDriver::open(Arc::new(UnsyncedDisk), &path, CLUSTER, LocalConfig::default());
-        let controller = controller.expect("the metadata can be read");
+        let defaults = TopicDefaults::new(Default::default()).expect("no defaults are fine");
+        let (controller, logs) = match &metadata {
+            Some(metadata) => open_apart(directory, &metadata.path().join("log")),
+            None => {
+                let disk = Arc::new(MetadataDisk(Arc::clone(&filesystem)));
+                open_state(&directory, ManagerConfig::default(), &defaults, disk)
+                    .expect("the directory can be opened")
+            }
+        };
         let host = ByteString::from_static("localhost");
         let register = RegisterNode { node: NODE, uuid: identity.node_uuid, host, port: 1, rack: None };
         controller.propose(register).expect("it has an answer").expect("the node is taken");
-        let defaults = TopicDefaults::new(Default::default()).expect("no defaults are fine");
         let partitions = Partitions::open(NODE, defaults, Arc::clone(&logs), &controller.state());
         let partitions = Arc::new(partitions);
         let followed = Arc::downgrade(&partitions);
@@ -164,6 +182,16 @@ impl Rig {
             tokio::task::yield_now().await;
         }
         Self::start(data, metadata).await
+    }
+
+    /// Changes the metadata. Waits for the answer.
+    pub(crate) fn propose<P: Proposal>(&self, proposal: P) -> Result<P::Response, ProposeError> {
+        self.controller.propose(proposal)
+    }
+
+    /// The id of the topic of this name.
+    pub(crate) fn topic_id(&self, name: &str) -> Option<Uuid> {
+        self.controller.state().topic(name).map(|topic| topic.id)
     }
 
     /// Deletes a topic.
@@ -299,8 +327,18 @@ impl Rig {
 
     /// Whether some partition has a transaction that is not decided.
     pub(crate) fn has_open_transactions(&self) -> bool {
-        self.logs.logs().iter().any(|log| log.last_stable_offset() < log.log_end_offset())
+        let is_held_back = |log: &Log| log.last_stable_offset() < log.log_end_offset();
+        // A log that the metadata does not mention is nobody's: nothing of it is ever committed.
+        self.partitions.led().iter().any(|partition| is_held_back(partition.log()))
     }
+}
+
+/// Opens the logs, and metadata that is kept elsewhere.
+fn open_apart(directory: Arc<DataDirectory>, metadata: &Path) -> (Controller, Arc<LogManager>) {
+    let config_of = |_: &TopicPartition, _| LogConfig::default();
+    let logs = LogManager::open(directory, ManagerConfig::default(), &config_of);
+    let controller = LocalDriver::open(Arc::new(UnsyncedDisk), metadata, CLUSTER, LocalConfig::default());
+    (controller.expect("the metadata can be read"), Arc::new(logs.expect("the logs can be opened")))
 }
 
 /// A transactional batch of one record.

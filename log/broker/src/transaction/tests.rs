@@ -3,6 +3,7 @@
 mod crashes;
 mod driven;
 mod histories;
+mod whole_node;
 
 use std::collections::BTreeSet;
 

@@ -134,6 +134,11 @@ async fn end_by(
 }
 
 fn commit(offset: i64, producer: Option<Producer>) -> Commit {
+    commit_of(GROUP, offset, producer)
+}
+
+/// A commit for a group, in the transaction of `producer` if there is one.
+pub(super) fn commit_of(group: ByteString, offset: i64, producer: Option<Producer>) -> Commit {
     let partition = CommitPartition {
         partition: 0,
         offset: Offset(offset),
@@ -141,7 +146,7 @@ fn commit(offset: i64, producer: Option<Producer>) -> Commit {
         metadata: ByteString::new(),
     };
     Commit {
-        group: GROUP,
+        group,
         member_id: ByteString::new(),
         instance_id: None,
         generation: -1,
@@ -154,9 +159,13 @@ fn commit(offset: i64, producer: Option<Producer>) -> Commit {
 
 /// What the group is told: `None` while a transaction that may change it is open.
 pub(super) async fn stable_offset(rig: &Rig) -> Option<i64> {
-    let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+    stable_offset_of(rig, &GROUP).await
+}
+
+pub(super) async fn stable_offset_of(rig: &Rig, group: &str) -> Option<i64> {
+    let shard = rig.groups.shard(group).await.expect("this node coordinates");
     let fetched =
-        shard.fetch(&GROUP, (None, -1), Some(&[("t".into(), vec![0])]), true).expect("anybody may know");
+        shard.fetch(group, (None, -1), Some(&[("t".into(), vec![0])]), true).expect("anybody may know");
     match &fetched.topics[0].1[0].committed {
         Ok(Some(committed)) => Some(committed.offset.0),
         Ok(None) => Some(0),
