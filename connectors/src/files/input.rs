@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 
 use super::csv_table::CsvTable;
 use super::json_fields;
-use super::source::Source;
+use super::source::{BYTE_ORDER_MARK, Source};
 use crate::error::Error;
 use crate::timestamp::parse_timestamp;
 
@@ -47,10 +47,6 @@ pub struct InputRecord {
 /// read into memory as a whole to find that out.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// What some programs begin UTF-8 with. It belongs neither to JSON nor to the name of the first column of CSV, whose reader
-/// leaves it out by itself; text keeps its bytes.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// Cuts the input into records.
 pub struct Input(Cut);
 
@@ -65,7 +61,7 @@ impl Input {
     /// # Errors
     /// When the options don't go with the format, or a column is not in the header row.
     pub fn new(
-        reader: Source,
+        mut reader: Source,
         format: InputFormat,
         key_delimiter: Option<String>,
         columns: Columns,
@@ -91,6 +87,10 @@ impl Input {
         }
         if format != InputFormat::Csv && columns.null.is_some() {
             return wrong("--null", "it says how CSV spells a missing value; use it with --input csv");
+        }
+        // It belongs neither to JSON nor to the name of the first column of CSV; text keeps its bytes.
+        if format != InputFormat::Text && reader.fill_buf()?.starts_with(&BYTE_ORDER_MARK) {
+            reader.consume(BYTE_ORDER_MARK.len());
         }
         if format != InputFormat::Csv {
             return Ok(Self(Cut::Lines { reader, format, key_delimiter, columns, line: 0 }));
@@ -124,9 +124,6 @@ impl Input {
                 }
                 *line += 1;
                 record.line = *line;
-                if *line == 1 && *format == InputFormat::Json && record.value.starts_with(BYTE_ORDER_MARK) {
-                    record.value.drain(..BYTE_ORDER_MARK.len());
-                }
                 if record.value.last() == Some(&b'\n') {
                     record.value.pop();
                 } else if record.value.len() as u64 > LONGEST_LINE {

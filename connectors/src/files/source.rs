@@ -16,6 +16,8 @@ pub struct Source {
 const BUFFER_BYTES: usize = 1 << 16;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// What some programs begin UTF-8 with.
+pub(super) const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 /// Files made with `zstd --long` need up to this window: 2 GiB of address space, touched only as far as used.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 
@@ -65,9 +67,10 @@ impl Source {
     }
 }
 
-/// Whether more bytes must be seen to tell a compressed input.
+/// Whether more bytes must be seen to tell a compressed input, or to have a byte order mark in the buffer as a whole.
 fn is_start_of_magic(head: &[u8]) -> bool {
-    ZSTD_MAGIC.starts_with(head) || (GZIP_MAGIC.starts_with(head) && head.len() < GZIP_MAGIC.len())
+    let magics: [&[u8]; 3] = [&ZSTD_MAGIC, &GZIP_MAGIC, &BYTE_ORDER_MARK];
+    magics.iter().any(|magic| magic.starts_with(head) && head.len() < magic.len())
 }
 
 fn standard_input_is_ready() -> bool {
