@@ -38,7 +38,7 @@ use self::lossy::Lossy;
 static NEXT_NAME: AtomicU32 = AtomicU32::new(0);
 
 /// How long something may take that normally takes a moment.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A broker, as a test sees it.
 pub struct Ground {
