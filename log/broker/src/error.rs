@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use bytestring::ByteString;
 use thalweg_controller::{ProposeError, Rejection};
 use thalweg_protocol::record::{RecordError, RecordErrorKind};
 use thalweg_protocol::{ErrorCode, NodeId};
@@ -102,6 +103,11 @@ impl Refusal {
     /// A code with a text that says more.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: Some(message.into()), record_indexes: Vec::new() }
+    }
+
+    /// The text of an answer: what the code alone does not say, or else what the code is called.
+    pub(crate) fn into_text(self) -> ByteString {
+        self.message.map_or(ByteString::from_static(self.code.message()), ByteString::from)
     }
 }
 

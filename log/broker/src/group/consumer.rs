@@ -32,7 +32,7 @@ use bytestring::ByteString;
 use thalweg_controller::GroupConfig;
 use thalweg_protocol::ErrorCode;
 
-pub(crate) use assignment::{Assignment, Owned, TopicIdPartition, by_topic};
+pub(crate) use assignment::{Assignment, Owned, TopicIdPartition, by_topic, one_by_one};
 pub(crate) use assignor::Assignor;
 pub(crate) use describe::{ConsumerDescription, DescribedConsumer};
 pub(crate) use heartbeat::{Heartbeat, HeartbeatAnswer};

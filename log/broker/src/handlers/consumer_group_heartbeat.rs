@@ -1,15 +1,16 @@
 //! ConsumerGroupHeartbeat: becomes, is and stops being a member of a group that the coordinator assigns to (KIP-848).
 
+use std::sync::Arc;
+
 use bytestring::ByteString;
 use thalweg_protocol::ErrorCode;
 use thalweg_protocol::messages::consumer_group_heartbeat::{
     Assignment, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, TopicPartitions,
 };
 
-use super::{RequestContext, own, random_uuid};
-use crate::coordinator::Shard;
+use super::{RequestContext, group_heartbeat, own, random_uuid};
 use crate::error::Refusal;
-use crate::group::{GroupEpoch, Heartbeat, HeartbeatAnswer, TopicIdPartition, by_topic};
+use crate::group::{GroupEpoch, GroupShard, Heartbeat, HeartbeatAnswer, TopicIdPartition, by_topic};
 use crate::server::Answer;
 
 /// From this version on clients choose their member ids (KIP-1082).
@@ -18,30 +19,8 @@ const FIRST_WITH_OWN_IDS: i16 = 1;
 pub(crate) async fn begin(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Answer {
     let group = own(&request.group_id);
     let heartbeat = heartbeat(&context, request);
-    if group.trim().is_empty() {
-        let refusal = Refusal::new(ErrorCode::InvalidRequest, "the group id is missing".to_owned());
-        return Answer::now(refused(refusal));
-    }
-    if let Err(refusal) = heartbeat.check() {
-        return Answer::now(refused(refusal));
-    }
-    let shard = match context.core.groups.shard(&group).await {
-        Ok(shard) => shard,
-        Err(code) => return Answer::now(refuse(code)),
-    };
-    match shard.consumer_heartbeat(&group, &heartbeat) {
-        // What a power cut could still take back is not told to anybody.
-        Ok((told, Some(last))) if !shard.journal().is_committed(last) => {
-            Answer::Waits(Box::pin(async move {
-                match shard.journal().committed(last).await {
-                    Ok(()) => answer(told).into(),
-                    Err(code) => refuse(code).into(),
-                }
-            }))
-        }
-        Ok((told, _)) => Answer::now(answer(told)),
-        Err(refusal) => Answer::now(refused(refusal)),
-    }
+    let beat = |shard: &Arc<GroupShard>| shard.consumer_heartbeat(&group, &heartbeat);
+    group_heartbeat::begin(&context, &group, heartbeat.check(), beat, answer, refused).await
 }
 
 /// The answer that refuses a request.
@@ -52,10 +31,7 @@ pub(crate) fn refuse(code: ErrorCode) -> ConsumerGroupHeartbeatResponse {
 fn refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse {
     ConsumerGroupHeartbeatResponse {
         error_code: refusal.code.code(),
-        error_message: Some(match refusal.message {
-            Some(message) => ByteString::from(message),
-            None => ByteString::from_static(refusal.code.message()),
-        }),
+        error_message: Some(refusal.into_text()),
         ..Default::default()
     }
 }

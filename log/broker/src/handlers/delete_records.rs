@@ -9,7 +9,7 @@ use thalweg_protocol::messages::delete_records::{
 use thalweg_protocol::{ErrorCode, Offset};
 use tokio::time::timeout;
 
-use super::RequestContext;
+use super::{RequestContext, within};
 use crate::error::storage_code;
 use crate::partition::Partition;
 use crate::topics;
@@ -24,7 +24,7 @@ const NO_LOW_WATERMARK: i64 = -1;
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn handle(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse {
-    let time = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0)).min(MAX_TIMEOUT);
+    let time = within(request.timeout_ms, MAX_TIMEOUT);
     // Those that are not committed by then are refused.
     let _ = timeout(time, what_was_appended_is_committed(&context, &request)).await;
     let deletions = context.core.deletions.clone();

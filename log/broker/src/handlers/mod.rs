@@ -31,6 +31,7 @@ mod end_txn;
 mod fetch;
 mod find_coordinator;
 mod get_telemetry_subscriptions;
+mod group_heartbeat;
 mod heartbeat;
 mod init_producer_id;
 mod join_group;
@@ -367,6 +368,11 @@ fn blocks<R: Into<Response>>(handler: impl Future<Output = R> + Send + 'static) 
 /// A string that outlives its request, in memory of its own: as it came it keeps the request's whole frame.
 fn own(text: &ByteString) -> ByteString {
     ByteString::from(text.to_string())
+}
+
+/// How long a request waits that says how many ms it would, at most `most`.
+fn within(timeout_ms: i32, most: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)).min(most)
 }
 
 /// 32 random hexadecimal digits, grouped as Java prints a UUID.

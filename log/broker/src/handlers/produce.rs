@@ -17,8 +17,8 @@ use thalweg_protocol::{ErrorCode, Offset};
 use thalweg_storage::AppendInfo;
 use tokio::time::{Instant, timeout_at};
 
-use super::RequestContext;
 use super::transactional_produce::{self, Verified};
+use super::{RequestContext, within};
 use crate::error::Refusal;
 use crate::partition::Partition;
 use crate::partitions::HeldTopic;
@@ -71,7 +71,7 @@ struct Uncommitted {
 
 fn append(context: &RequestContext, request: ProduceRequest, verified: &Verified) -> Answer {
     let acks = request.acks;
-    let deadline = Instant::now() + timeout(request.timeout_ms);
+    let deadline = Instant::now() + within(request.timeout_ms, MAX_TIMEOUT);
     let mut uncommitted = Vec::new();
     let mut responses = Vec::with_capacity(request.topic_data.len());
     for data in request.topic_data {
@@ -204,8 +204,4 @@ fn refused(index: i32, refusal: Refusal) -> PartitionProduceResponse {
         record_errors: record_errors.collect(),
         ..Default::default()
     }
-}
-
-fn timeout(timeout_ms: i32) -> Duration {
-    Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0)).min(MAX_TIMEOUT)
 }

@@ -36,3 +36,13 @@ pub(crate) fn by_topic(
     }
     topics.into_iter()
 }
+
+/// Partitions as messages and records list them, topic by topic, one by one.
+pub(crate) fn one_by_one(
+    topics: impl IntoIterator<Item = (Uuid, Vec<i32>)>,
+) -> impl Iterator<Item = TopicIdPartition> {
+    let each = |(topic_id, partitions): (Uuid, Vec<i32>)| {
+        partitions.into_iter().map(move |at| TopicIdPartition::new(topic_id, at))
+    };
+    topics.into_iter().flat_map(each)
+}

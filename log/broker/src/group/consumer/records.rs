@@ -17,7 +17,7 @@ use thalweg_protocol::{DecodeError, EncodeError};
 
 use super::{
     Assignment, Change, ClassicMember, CurrentAssignment, GroupEpoch, GroupFacts, MemberMetadata,
-    MemberState, Owned, ResolvedRegex, TargetEpoch, TopicIdPartition, by_topic,
+    MemberState, Owned, ResolvedRegex, TargetEpoch, TopicIdPartition, by_topic, one_by_one,
 };
 use crate::coordinator::JournalRecord;
 use crate::group::classic::Protocol;
@@ -199,10 +199,8 @@ fn member(value: ConsumerGroupMemberMetadataValue) -> MemberMetadata {
 }
 
 fn target(value: ConsumerGroupTargetAssignmentMemberValue) -> Assignment {
-    let partitions = value.topic_partitions.into_iter().flat_map(|topic| {
-        topic.partitions.into_iter().map(move |at| TopicIdPartition::new(topic.topic_id, at))
-    });
-    partitions.collect()
+    let topics = value.topic_partitions.into_iter().map(|topic| (topic.topic_id, topic.partitions));
+    one_by_one(topics).collect()
 }
 
 fn current(value: ConsumerGroupCurrentMemberAssignmentValue) -> CurrentAssignment {

@@ -11,12 +11,12 @@ use thalweg_protocol::messages::records::{
     ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataValue, SharedTargetPartitions,
     SharedTopicPartitions,
 };
-use thalweg_protocol::{DecodeError, EncodeError, Uuid};
+use thalweg_protocol::{DecodeError, EncodeError};
 
 use crate::coordinator::JournalRecord;
 use crate::group::consumer::{
-    Assignment, Change, CurrentAssignment, GroupEpoch, GroupFacts, MemberMetadata, MemberState, TargetEpoch,
-    TopicIdPartition, by_topic,
+    Change, CurrentAssignment, GroupEpoch, GroupFacts, MemberMetadata, MemberState, TargetEpoch, by_topic,
+    one_by_one,
 };
 
 /// The version of all values: there is one of each.
@@ -119,7 +119,7 @@ pub(crate) fn read(
             let value = value.map(ShareGroupTargetAssignmentMemberValue::from_bytes).transpose()?;
             let target = value.map(|value| {
                 let topics = value.topic_partitions.into_iter();
-                assignment(topics.map(|topic| (topic.topic_id, topic.partitions)))
+                one_by_one(topics.map(|topic| (topic.topic_id, topic.partitions))).collect()
             });
             (key.group_id, Change::Target(key.member_id, target))
         }
@@ -142,23 +142,15 @@ fn member(value: ShareGroupMemberMetadataValue) -> MemberMetadata {
     }
 }
 
-fn assignment(topics: impl Iterator<Item = (Uuid, Vec<i32>)>) -> Assignment {
-    topics
-        .flat_map(|(topic_id, partitions)| {
-            partitions.into_iter().map(move |at| TopicIdPartition::new(topic_id, at))
-        })
-        .collect()
-}
-
 fn current(value: ShareGroupCurrentMemberAssignmentValue) -> CurrentAssignment {
     let epoch = GroupEpoch(value.member_epoch);
     let topics = value.assigned_partitions.into_iter();
-    let assigned = assignment(topics.map(|topic| (topic.topic_id, topic.partitions)));
+    let assigned = one_by_one(topics.map(|topic| (topic.topic_id, topic.partitions)));
     CurrentAssignment {
         epoch,
         previous_epoch: GroupEpoch(value.previous_member_epoch),
         state: MemberState::from_number(value.state),
-        assigned: assigned.into_iter().map(|partition| (partition, epoch)).collect(),
+        assigned: assigned.map(|partition| (partition, epoch)).collect(),
         ..CurrentAssignment::default()
     }
 }
