@@ -28,6 +28,18 @@ mod special {
     pub(super) const LATEST_TIERED: i64 = -5;
     /// The first offset not yet in tiered storage.
     pub(super) const EARLIEST_PENDING_UPLOAD: i64 = -6;
+
+    /// The first version of this API in which `time` means something; none where it never does.
+    pub(super) fn first_version(time: i64) -> Option<i16> {
+        match time {
+            LATEST | EARLIEST => Some(1),
+            MAX_TIMESTAMP => Some(7),
+            EARLIEST_LOCAL => Some(8),
+            LATEST_TIERED => Some(9),
+            EARLIEST_PENDING_UPLOAD => Some(11),
+            _ => None,
+        }
+    }
 }
 
 pub(crate) fn begin(context: &RequestContext, request: ListOffsetsRequest) -> Answer {
@@ -44,6 +56,10 @@ fn handle(context: &RequestContext, request: ListOffsetsRequest) -> ListOffsetsR
     let read_committed = request.isolation_level == 1;
     let mut response = answer(request, |topic, asked| {
         let topic = context.core.partitions.topic(topic)?;
+        let is_special = asked.timestamp < 0;
+        if is_special && special::first_version(asked.timestamp).is_none_or(|first| context.version < first) {
+            return Err(ErrorCode::UnsupportedVersion);
+        }
         find(topic.leader(asked.partition_index)?, asked, read_committed)
     });
     if context.version < FIRST_VERSION_WITH_EPOCHS {
@@ -97,9 +113,8 @@ fn find(
             return Ok(Some(TimestampOffset { timestamp: -1, offset: end, leader_epoch }));
         }
         special::EARLIEST | special::EARLIEST_LOCAL => TimeQuery::Earliest,
-        // Nothing is tiered here: no offset is the last one there, and the first one is still to be uploaded.
-        special::LATEST_TIERED => return Ok(None),
-        special::EARLIEST_PENDING_UPLOAD => TimeQuery::Earliest,
+        // Nothing is tiered here: no offset is the last one there, and none waits to go there.
+        special::LATEST_TIERED | special::EARLIEST_PENDING_UPLOAD => return Ok(None),
         special::MAX_TIMESTAMP => TimeQuery::MaxTimestamp,
         time if time >= 0 => TimeQuery::At(time),
         _ => return Err(ErrorCode::UnsupportedVersion),

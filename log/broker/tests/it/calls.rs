@@ -167,11 +167,20 @@ pub async fn read_all(client: &Client, topic: &str, partition: i32) -> Vec<(i64,
 }
 
 pub async fn list_offset(client: &Client, topic: &str, timestamp: i64) -> ListOffsetsPartitionResponse {
+    list_offset_in(client, topic, timestamp, 11).await
+}
+
+pub async fn list_offset_in(
+    client: &Client,
+    topic: &str,
+    timestamp: i64,
+    version: i16,
+) -> ListOffsetsPartitionResponse {
     let partition = ListOffsetsPartition { partition_index: 0, current_leader_epoch: -1, timestamp };
     let request = ListOffsetsRequest {
         replica_id: -1,
         topics: vec![ListOffsetsTopic { name: topic.into(), partitions: vec![partition] }],
         ..Default::default()
     };
-    client.call(request, 9).await.topics.remove(0).partitions.remove(0)
+    client.call(request, version).await.topics.remove(0).partitions.remove(0)
 }

@@ -9,7 +9,9 @@ use thalweg_protocol::messages::offset_for_leader_epoch::{
     OffsetForLeaderEpochRequest, OffsetForLeaderPartition, OffsetForLeaderTopic,
 };
 
-use crate::calls::{batch, batch_at, create_topic, fetch, list_offset, produce, produce_request};
+use crate::calls::{
+    batch, batch_at, create_topic, fetch, list_offset, list_offset_in, produce, produce_request,
+};
 use crate::harness::{Client, Harness, three_ways};
 
 three_ways!(
@@ -35,6 +37,8 @@ async fn offsets_by_time(harness: &Harness) {
         (-1, 6, -1),
         (-3, 4, 5001),
         (-4, 0, -1),
+        (-5, -1, -1),
+        (-6, -1, -1),
         (0, 0, 1000),
         (1000, 0, 1000),
         (1001, 1, 1001),
@@ -81,16 +85,17 @@ async fn every_version_finds_something(harness: &Harness) {
     create_topic(&client, "t", 1).await;
     produce(&client, "t", batch_at(1000, ["0", "1"])).await;
     for version in 1..=11 {
-        let partition =
-            ListOffsetsPartition { partition_index: 0, current_leader_epoch: -1, timestamp: 1001 };
-        let request = ListOffsetsRequest {
-            replica_id: -1,
-            topics: vec![ListOffsetsTopic { name: "t".into(), partitions: vec![partition] }],
-            ..Default::default()
-        };
-        let found = client.call(request, version).await.topics.remove(0).partitions.remove(0);
+        let found = list_offset_in(&client, "t", 1001, version).await;
         assert_eq!((found.error_code, found.offset, found.timestamp), (0, 1, 1001), "version {version}");
         assert_eq!(found.leader_epoch >= 0, version >= 4, "version {version}");
+        // The times that stand for something else have come one after the other.
+        for (asked, first_version) in [(-1, 1), (-2, 1), (-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, i16::MAX)]
+        {
+            let code = ErrorCode::from(list_offset_in(&client, "t", asked, version).await.error_code);
+            let right =
+                if version >= first_version { ErrorCode::None } else { ErrorCode::UnsupportedVersion };
+            assert_eq!(code, right, "asked for {asked} in version {version}");
+        }
     }
     for version in 2..=4 {
         assert_eq!(end_of_epoch_in(&client, 0, version).await.0, 0, "version {version}");
