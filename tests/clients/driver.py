@@ -21,9 +21,16 @@ import time
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
+import tools
+import word_count
+from checking import PATIENCE_S, Wrong, expect
+from node import Node
+
 HERE = pathlib.Path(__file__).resolve().parent
+# Each in turn for every client that has it; the last ones are those of one client alone.
+CHECKS = ["codecs", "group", "transactions", "admin", "cross", "tools", "streams"]
+OWN_CHECKS = CHECKS[5:]
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-PATIENCE_S = 300
 SHORT_BATCH_BYTES = 300
 TIMESTAMP_MS = 1_700_000_000_000
 HEADERS = [["trace", "a"], ["trace", "b"], ["empty", ""], ["null", None]]
@@ -52,10 +59,12 @@ FENCED = re.compile("fenced|producerepoch")
 
 class Client:
     def __init__(
-        self, name, command, lacks=(), partitions=2, stamps=True, tells_offsets=True, null_headers=True
+        self, name, command, lacks=(), own=(), partitions=2, stamps=True, tells_offsets=True, null_headers=True
     ):
         self.name = name
         self.command = command
+        # The checks that no other client has.
+        self.own = set(own)
         # Commands, and facts of `admin`, that it does not have.
         self.lacks = set(lacks)
         # How many partitions its records go to: one where a program cannot choose.
@@ -66,21 +75,9 @@ class Client:
         self.null_headers = null_headers
 
     def has(self, check):
+        if check in OWN_CHECKS:
+            return check in self.own
         return {"group": "member", "read": "read"}.get(check, check) not in self.lacks
-
-
-class Wrong(Exception):
-    """Something else than what must have happened."""
-
-
-def expect(what, found, wanted):
-    if found != wanted:
-        raise Wrong(f"{what}: {shortened(found)} instead of {shortened(wanted)}")
-
-
-def shortened(value):
-    text = json.dumps(value)
-    return text if len(text) <= 300 else text[:300] + "…"
 
 
 def records(client):
@@ -113,8 +110,9 @@ def offsets_of(written):
 class Run:
     """One broker and the checks on it."""
 
-    def __init__(self, thalweg, bootstrap, data):
-        self.thalweg, self.bootstrap, self.data = thalweg, bootstrap, data
+    def __init__(self, thalweg, bootstrap, node=None):
+        self.thalweg, self.bootstrap, self.node = thalweg, bootstrap, node
+        self.data = node and node.data
         self.began_ms = int(time.time() * 1000)
 
     def create(self, topic, partitions):
@@ -255,6 +253,24 @@ class Run:
         self.check_read(client, writers)
         self.check_committed(client, [writer for writer in writers if writer.has("transactions")])
 
+    def check_tools(self, client):
+        """The rest of Kafka's command line tools."""
+        topic = f"tools-{client.name}"
+        for name, partitions in tools.topics(topic).items():
+            self.create(name, partitions)
+        found = {}
+        counts = [str(tools.VALUES), str(tools.MEASURED)]
+        for fact in self.facts(client, "tools", topic, *counts, str(self.data or "")):
+            found.update(fact)
+        for name, wanted in tools.wanted(topic, bool(self.data)).items():
+            expect(name, found.get(name), wanted)
+
+    def check_streams(self, client):
+        """An application of Kafka Streams counts words exactly once while it and the broker are killed."""
+        word_count.check(client, self.bootstrap, self.create, self.node)
+        if self.node:
+            word_count.check_refusal(client, self.bootstrap, self.create)
+
 
 class Member:
     """A program that reads as a member of a group until its standard input ends."""
@@ -339,6 +355,7 @@ def clients(cache, kafka):
             "kafka-tools",
             tools,
             lacks=["member", "transactions", "cross"],
+            own=["tools"],
             partitions=1,
             stamps=False,
             tells_offsets=False,
@@ -350,24 +367,8 @@ def clients(cache, kafka):
             stamps=False,
             tells_offsets=False,
         ),
+        Client("kafka-streams", [*java, "WordCount"], lacks=[*CHECKS[:5], "member"], own=["streams"]),
     ]
-
-
-def serve(thalweg, data):
-    """Starts a node and returns it with its address."""
-    log = open(data / "serve.log", "w+")
-    words = [thalweg, "serve", "--data", str(data / "data"), "--listen", "127.0.0.1:0"]
-    node = subprocess.Popen(words, stdout=log, stderr=log)
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline and node.poll() is None:
-        ready = re.search(r"ready on (\S+)", (data / "serve.log").read_text())
-        if ready:
-            return node, ready.group(1)
-        time.sleep(0.02)
-    sys.exit(f"the node did not start:\n{(data / 'serve.log').read_text()}")
-
-
-CHECKS = ["codecs", "group", "transactions", "admin", "cross"]
 
 
 def check_all(run, chosen):
@@ -410,23 +411,17 @@ def main():
     chosen = [c for c in clients(options.cache, options.kafka) if not options.clients or c.name in options.clients]
     os.environ.update(KAFKAJS_NO_PARTITIONER_WARNING="1", NODE_PATH=str(options.cache / "kafkajs" / "node_modules"))
     with tempfile.TemporaryDirectory(prefix="thalweg-clients-") as directory:
-        directory = pathlib.Path(directory)
-        node = None
-        if options.bootstrap:
-            run = Run(options.thalweg, options.bootstrap, None)
-        else:
-            node, address = serve(options.thalweg, directory)
-            run = Run(options.thalweg, address, directory / "data")
+        node = None if options.bootstrap else Node(options.thalweg, pathlib.Path(directory))
+        run = Run(options.thalweg, options.bootstrap or node.address, node)
         try:
             results, problems = check_all(run, chosen)
-            if node and node.poll() is not None:
-                problems.append(f"the node ended with {node.returncode}")
+            if node and node.ended() is not None:
+                problems.append(f"the node ended with {node.ended()}")
         finally:
             if node:
-                node.terminate()
-                node.wait()
+                node.stop()
         if problems and node:
-            print((directory / "serve.log").read_text()[-5000:])
+            print(node.said()[-5000:])
     print("\n".join(table(results, chosen)))
     print("\n".join(problems))
     failed = len(problems)

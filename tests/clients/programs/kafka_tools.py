@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 
+import other_tools
 from lines import records, say
 
 NULL = "NULL"
@@ -104,7 +105,11 @@ def admin(topic, group):
     say(deleted=not listed())
 
 
-commands = {"write": write, "read": read, "admin": admin}
+def tools(*arguments):
+    other_tools.run(JAVA, BOOTSTRAP, *arguments)
+
+
+commands = {"write": write, "read": read, "admin": admin, "tools": tools}
 at = next(at for at, word in enumerate(sys.argv) if word in commands)
 JAVA, BOOTSTRAP = sys.argv[1 : at - 1], sys.argv[at - 1]
 commands[sys.argv[at]](*sys.argv[at + 1 :])
