@@ -13,7 +13,7 @@ test: setup-tests
 	$(CARGO) clippy --release --workspace --all-targets --quiet -- --deny warnings
 	$(CARGO) clippy --release --package thalweg-streams --no-default-features --quiet -- --deny warnings
 	$(CARGO) build --release --workspace --bins
-	THALWEG_TESTS_MUST_RUN=1 $${CARGO_TARGET_DIR:-target}/release/with_kafka $(CARGO) test --release --workspace --no-fail-fast
+	THALWEG_TESTS_MUST_RUN=1 $${CARGO_TARGET_DIR:-target}/release/with_peers $(CARGO) test --release --workspace --no-fail-fast
 
 test-clients: setup-clients
 	$(CARGO) build --release --workspace --bins

@@ -1,6 +1,7 @@
 //! `thalweg bench`: how fast this log takes records and gives them back.
 
 mod latency;
+mod transactions;
 
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,8 @@ pub enum BenchCommand {
     },
     /// Write records at a steady rate, and tell how long they take to a consumer
     Latency(latency::LatencyArgs),
+    /// Commit transactions one after the other
+    Transactions(transactions::TransactionsArgs),
 }
 
 /// Measures, and prints one line.
@@ -51,6 +54,7 @@ pub async fn run(command: BenchCommand, target: &TargetArgs, format: Format) -> 
         BenchCommand::Produce { size, .. } => *size,
         BenchCommand::Consume { .. } => 0,
         BenchCommand::Latency(args) => args.size,
+        BenchCommand::Transactions(args) => args.size,
     };
     if size > LARGEST {
         return Err(failure(Exit::Usage, format!("--size {size}: values have {LARGEST} bytes at most")));
@@ -62,6 +66,7 @@ pub async fn run(command: BenchCommand, target: &TargetArgs, format: Format) -> 
         }
         BenchCommand::Consume { topic, records } => consume(&target, &topic, records, format).await,
         BenchCommand::Latency(args) => latency::measure(&target, args, format).await,
+        BenchCommand::Transactions(args) => transactions::measure(&target, args, format).await,
     };
     result.and(target.close().await)
 }
@@ -90,8 +95,18 @@ impl Measured {
         Self { began: Instant::now(), cpu: cpu_time() }
     }
 
+    /// Seconds since then.
+    fn wall(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// CPU seconds of this process since then.
+    fn cpu(&self) -> f64 {
+        (cpu_time() - self.cpu).as_secs_f64()
+    }
+
     fn print(&self, what: &str, records: u64, bytes: u64, format: Format) -> anyhow::Result<()> {
-        let (wall, cpu) = (self.began.elapsed().as_secs_f64(), (cpu_time() - self.cpu).as_secs_f64());
+        let (wall, cpu) = (self.wall(), self.cpu());
         if format == Format::Json {
             return line(serde_json::json!({
                 "measured": what, "records": records, "bytes": bytes, "seconds": wall, "cpu_seconds": cpu,

@@ -5,7 +5,8 @@
 //! still thinks a partition its own, while another has gone on with it, is refused: it stores only what begins where the
 //! database ends.
 //!
-//! `cargo run -p thalweg-client --example one_database -- HOST:PORT TOPIC GROUP words.db`
+//! `cargo run -p thalweg-client --example one_database -- HOST:PORT TOPIC GROUP words.db`, or in place of a file for SQLite
+//! `postgresql://USER:PASSWORD@HOST/DATABASE`
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,20 +17,23 @@ use thalweg_client::{
     TopicPartition,
 };
 use tokio::task::block_in_place;
+use tokio_postgres::NoTls;
 
 /// It ends when nothing has come for so long.
 const IDLE: Duration = Duration::from_secs(2);
 
+/// The same SQL for both. SQLite numbers parameters in the order in which they first appear.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS words (word TEXT PRIMARY KEY, times BIGINT NOT NULL);
     CREATE TABLE IF NOT EXISTS progress (
         topic TEXT NOT NULL, partition INTEGER NOT NULL, next_offset BIGINT NOT NULL, PRIMARY KEY (topic, partition)
     )";
-const BEGIN_AT_THE_FRONT: &str = "INSERT INTO progress VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
-const PROGRESS: &str = "SELECT next_offset FROM progress WHERE topic = ?1 AND partition = ?2";
+const BEGIN_AT_THE_FRONT: &str = "INSERT INTO progress VALUES ($1, $2, 0) ON CONFLICT DO NOTHING";
+const PROGRESS: &str = "SELECT next_offset FROM progress WHERE topic = $1 AND partition = $2";
+/// Locks the row until the transaction ends, so that of two instances one sees what the other has stored.
 const ADVANCE: &str =
-    "UPDATE progress SET next_offset = ?4 WHERE topic = ?1 AND partition = ?2 AND next_offset = ?3";
-const COUNT: &str = "INSERT INTO words VALUES (?1, ?2)
+    "UPDATE progress SET next_offset = $1 WHERE topic = $2 AND partition = $3 AND next_offset = $4";
+const COUNT: &str = "INSERT INTO words VALUES ($1, $2)
     ON CONFLICT (word) DO UPDATE SET times = words.times + excluded.times";
 const COUNTS: &str = "SELECT word, times FROM words";
 
@@ -43,10 +47,10 @@ async fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (bootstrap, topic, group) = (next("127.0.0.1:9092"), next("words"), next("word-counter"));
-    let mut database = Database::open(&next("words.db"))?;
+    let mut database = Database::open(&next("words.db")).await?;
     let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
     run(&client, &topic, &group, &mut database).await?;
-    for (word, times) in database.counts()? {
+    for (word, times) in database.counts().await? {
         println!("{times:8} {word}");
     }
     Ok(())
@@ -65,17 +69,17 @@ pub async fn run(client: &Client, topic: &str, group: &str, database: &mut Datab
         for event in polled.events {
             if let RebalanceEvent::Assigned(partitions) = event {
                 for partition in partitions {
-                    consumer.seek(&partition, database.progress(&partition)?)?;
+                    consumer.seek(&partition, database.progress(&partition).await?)?;
                 }
             }
         }
         for batches in polled.batches {
-            count(&mut consumer, batches, database)?;
+            count(&mut consumer, batches, database).await?;
         }
     }
 }
 
-fn count(consumer: &mut Consumer, batches: FetchedBatches, database: &mut Database) -> Result<()> {
+async fn count(consumer: &mut Consumer, batches: FetchedBatches, database: &mut Database) -> Result<()> {
     let (partition, from, to) = (batches.partition.clone(), batches.position, batches.next_offset);
     let log_start = batches.log_start;
     let mut counts = Counts::new();
@@ -85,11 +89,11 @@ fn count(consumer: &mut Consumer, batches: FetchedBatches, database: &mut Databa
             *counts.entry(word.to_owned()).or_default() += 1;
         }
     }
-    if database.advance(&partition, from, to, &counts)? {
+    if database.advance(&partition, from, to, &counts).await? {
         return Ok(());
     }
     // It was read from elsewhere: before it was assigned, or by now it is another's.
-    let stored = database.progress(&partition)?;
+    let stored = database.progress(&partition).await?;
     if stored < log_start {
         return Err(format!("{partition} begins at {log_start} by now, and was read to {stored} only").into());
     }
@@ -100,33 +104,48 @@ fn count(consumer: &mut Consumer, batches: FetchedBatches, database: &mut Databa
 }
 
 /// Where words are counted.
-pub struct Database {
-    connection: Connection,
+pub enum Database {
+    Sqlite(Connection),
+    Postgres(tokio_postgres::Client),
 }
 
 impl Database {
-    /// Opens a file of SQLite, or makes it.
-    pub fn open(path: &str) -> Result<Self> {
-        let connection = Connection::open(path)?;
+    /// A `postgresql://` URL, or the path of a file for SQLite.
+    pub async fn open(at: &str) -> Result<Self> {
+        if at.starts_with("postgres") && at.contains("://") {
+            let (client, connection) = tokio_postgres::connect(at, NoTls).await?;
+            // Ends with the client; what goes wrong is told to whoever uses that.
+            tokio::spawn(connection);
+            client.batch_execute(TABLES).await?;
+            return Ok(Self::Postgres(client));
+        }
+        let connection = Connection::open(at)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.execute_batch(TABLES)?;
-        Ok(Self { connection })
+        Ok(Self::Sqlite(connection))
     }
 
     /// Up to where a partition was read; the front of one that is new.
-    pub fn progress(&mut self, partition: &TopicPartition) -> Result<Offset> {
+    pub async fn progress(&mut self, partition: &TopicPartition) -> Result<Offset> {
         let (topic, number) = (&*partition.topic, partition.partition);
-        block_in_place(|| {
-            self.connection.execute(BEGIN_AT_THE_FRONT, (topic, number))?;
-            Ok(Offset(self.connection.query_row(PROGRESS, (topic, number), |row| row.get(0))?))
-        })
+        let next_offset: i64 = match self {
+            Self::Sqlite(connection) => block_in_place(|| {
+                connection.execute(BEGIN_AT_THE_FRONT, (topic, number))?;
+                connection.query_row(PROGRESS, (topic, number), |row| row.get(0))
+            })?,
+            Self::Postgres(client) => {
+                client.execute(BEGIN_AT_THE_FRONT, &[&topic, &number]).await?;
+                client.query_one(PROGRESS, &[&topic, &number]).await?.get(0)
+            }
+        };
+        Ok(Offset(next_offset))
     }
 
     /// Adds what was counted in the records between two offsets, and moves on. Returns false, having changed nothing, when
     /// the partition was not read up to exactly the first of them.
-    pub fn advance(
+    pub async fn advance(
         &mut self,
         partition: &TopicPartition,
         Offset(from): Offset,
@@ -134,26 +153,48 @@ impl Database {
         counts: &Counts,
     ) -> Result<bool> {
         let (topic, number) = (&*partition.topic, partition.partition);
-        block_in_place(|| {
-            // What is not committed is rolled back when the transaction goes out of scope.
-            let transaction = self.connection.transaction()?;
-            if transaction.execute(ADVANCE, (topic, number, from, to))? == 0 {
-                return Ok(false);
+        // What is not committed is rolled back when the transaction goes out of scope.
+        match self {
+            Self::Sqlite(connection) => block_in_place(|| {
+                let transaction = connection.transaction()?;
+                if transaction.execute(ADVANCE, (to, topic, number, from))? == 0 {
+                    return Ok(false);
+                }
+                let mut add = transaction.prepare_cached(COUNT)?;
+                for (word, times) in counts {
+                    add.execute((word, times))?;
+                }
+                drop(add);
+                transaction.commit()?;
+                Ok(true)
+            }),
+            Self::Postgres(client) => {
+                let transaction = client.transaction().await?;
+                if transaction.execute(ADVANCE, &[&to, &topic, &number, &from]).await? == 0 {
+                    return Ok(false);
+                }
+                let add = transaction.prepare(COUNT).await?;
+                for (word, times) in counts {
+                    transaction.execute(&add, &[word, times]).await?;
+                }
+                transaction.commit().await?;
+                Ok(true)
             }
-            for (word, times) in counts {
-                transaction.prepare_cached(COUNT)?.execute((word, times))?;
-            }
-            transaction.commit()?;
-            Ok(true)
-        })
+        }
     }
 
     /// All counts.
-    pub fn counts(&self) -> Result<Counts> {
-        block_in_place(|| {
-            let mut query = self.connection.prepare(COUNTS)?;
-            let rows = query.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
-            Ok(rows.collect::<rusqlite::Result<Counts>>()?)
-        })
+    pub async fn counts(&mut self) -> Result<Counts> {
+        match self {
+            Self::Sqlite(connection) => block_in_place(|| {
+                let mut query = connection.prepare(COUNTS)?;
+                let rows = query.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(rows.collect::<rusqlite::Result<Counts>>()?)
+            }),
+            Self::Postgres(client) => {
+                let rows = client.query(COUNTS, &[]).await?;
+                Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use thalweg_tests::compare::{broker, jobs, latency, report};
+use thalweg_tests::compare::{broker, jobs, latency, limits, load, report, transactions};
 
 struct Settings {
     rounds: usize,
@@ -53,11 +53,21 @@ fn run() -> anyhow::Result<()> {
     let settings = settings(std::env::args().skip(1))?;
     broker::check_room(4.0 * settings.gigabytes + 1e-9 * 1500.0 * settings.records as f64)?;
     let brokers = broker::Brokers::start()?;
-    let mut rows = broker::compare(&brokers, settings.rounds, settings.gigabytes)?;
+    let mut rows = load::compare(&brokers, settings.rounds, settings.gigabytes)?;
+    rows.extend(broker::start_and_memory(&brokers)?);
     let half_of_kafkas = half_of_kafkas_rate(&rows)?;
     rows.extend(latency::compare(&brokers, settings.rounds, &[1_000, half_of_kafkas])?);
+    rows.extend(transactions::compare(&brokers, settings.rounds)?);
     rows.extend(jobs::compare(&brokers, settings.rounds, settings.records)?);
-    let table = report::table(&rows, settings.rounds)?;
-    println!("{table}");
-    settings.publish.map_or(Ok(()), |path| report::publish(&path, &table))
+    let machine = limits::of_the_machine(&brokers, settings.rounds, settings.gigabytes)?;
+    let socket = limits::of_the_socket(&brokers, settings.rounds, settings.gigabytes)?;
+    let tables = [
+        report::headline(settings.rounds)?,
+        report::table(["Thalweg", "Apache Kafka 4.4"], &rows)?,
+        report::table(["Thalweg", "the machine"], &machine)?,
+        report::table(["in process", "over TCP"], &socket)?,
+    ]
+    .concat();
+    println!("{tables}");
+    settings.publish.map_or(Ok(()), |path| report::publish(&path, &tables))
 }

@@ -1,4 +1,4 @@
-//! Brokers under the same clients: processor time, memory, time to start, and the clients' own rates.
+//! Two brokers under the same clients.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::load::Load;
 use super::meter::{cpu_seconds, peak_megabytes, wait_for_an_answer};
 use super::report::Row;
 use crate::node::Node;
 use crate::peers::kafka::{self, Kafka};
 use crate::process::{binary, run};
 
-const PARTITIONS: &str = "6";
 const HEAP: &str = "512m";
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -70,7 +70,7 @@ impl<'a> Side<'a> {
     }
 
     /// What `work` returns, and the broker's CPU seconds meanwhile.
-    fn metered<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, f64)> {
+    pub(super) fn metered<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, f64)> {
         let before = cpu_seconds(self.process)?;
         let done = work()?;
         Ok((done, cpu_seconds(self.process)? - before))
@@ -82,8 +82,9 @@ impl<'a> Side<'a> {
     }
 
     /// A topic with the broker's defaults, or with others.
-    pub(super) fn create(&self, topic: &str, configs: &[&str]) -> anyhow::Result<()> {
-        let mut command = vec!["topic", "create", topic, "--partitions", PARTITIONS];
+    pub(super) fn create(&self, topic: &str, partitions: u32, configs: &[&str]) -> anyhow::Result<()> {
+        let partitions = partitions.to_string();
+        let mut command = vec!["topic", "create", topic, "--partitions", &partitions];
         command.extend(configs.iter().flat_map(|config| ["-c", *config]));
         self.thalweg(&command).map(drop)
     }
@@ -93,139 +94,43 @@ impl<'a> Side<'a> {
     }
 
     /// Java's producer, `acks=all`, its other settings as they come; returns its records a second.
-    fn java_produces(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+    pub(super) fn java_produces(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
         let mut command = kafka::class("org.apache.kafka.tools.ProducerPerformance", HEAP)?;
         command.args(["--topic", topic, "--throughput", "-1"]);
         command.args(["--num-records", &load.records.to_string(), "--record-size", &load.size.to_string()]);
         command.args(["--producer-props", &format!("bootstrap.servers={}", self.address), "acks=all"]);
+        command.arg(format!("compression.type={}", load.codec));
         rate_of_java_producer(&String::from_utf8(run(&mut command)?.stdout)?)
     }
 
-    fn java_consumes(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+    pub(super) fn java_consumes(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
         let mut command = kafka::class("org.apache.kafka.tools.ConsumerPerformance", HEAP)?;
         command.args(["--bootstrap-server", self.address, "--topic", topic, "--timeout", "60000"]);
         command.args(["--num-records", &load.records.to_string()]);
         rate_of_java_consumer(&String::from_utf8(run(&mut command)?.stdout)?)
     }
 
-    fn ours_produces(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+    pub(super) fn ours_produces(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
         let (records, size) = (load.records.to_string(), load.size.to_string());
         rate_of_ours(&self.thalweg(&["bench", "produce", topic, "-n", &records, "-s", &size])?)
     }
 
-    fn ours_consumes(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+    pub(super) fn ours_consumes(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
         rate_of_ours(&self.thalweg(&["bench", "consume", topic, "-n", &load.records.to_string()])?)
     }
 }
 
-/// So many records of so many bytes.
-#[derive(Clone, Copy, Debug)]
-struct Load {
-    size: u64,
-    records: u64,
-}
-
-impl Load {
-    fn gigabytes(self) -> f64 {
-        (self.size * self.records) as f64 / 1e9
-    }
-
-    /// What the unit "per GB" is measured with: `gigabytes` of records of `size` bytes.
-    fn of(size: u64, gigabytes: f64) -> Self {
-        Self { size, records: (gigabytes * 1e9) as u64 / size }
-    }
-}
-
-/// The rows of one size of records.
-struct SizeRows {
-    produce_cpu: Row,
-    relaxed_cpu: Row,
-    consume_cpu: Row,
-    java_produce: Row,
-    java_consume: Row,
-    own_produce: Row,
-    own_consume: Row,
-}
-
-impl SizeRows {
-    fn new(size: u64) -> Self {
-        let row = |what: &str| Row::new(what.replace("SIZE", &format!("{size} B")));
-        Self {
-            produce_cpu: row("broker, producing SIZE: CPU-s per GB"),
-            relaxed_cpu: row("the same, ours with durability=relaxed: CPU-s per GB"),
-            consume_cpu: row("broker, consuming SIZE: CPU-s per GB"),
-            java_produce: row("Java's producer on each, SIZE: records/s"),
-            java_consume: row("Java's consumer on each, SIZE: records/s"),
-            own_produce: row("our producer on ours, Java's on Kafka, SIZE: records/s"),
-            own_consume: row("our consumer on ours, Java's on Kafka, SIZE: records/s"),
-        }
-    }
-
-    fn round(&mut self, brokers: &Brokers, load: Load, number: usize) -> anyhow::Result<()> {
-        let topic = format!("java-{}-{number}", load.size);
-        let mut rates = Vec::new();
-        for side in [brokers.thalweg(), brokers.kafka()] {
-            side.create(&topic, &[])?;
-            let (produced, produce_cpu) = side.metered(|| side.java_produces(&topic, load))?;
-            let (consumed, consume_cpu) = side.metered(|| side.java_consumes(&topic, load))?;
-            side.delete(&topic)?;
-            rates.push((produced, produce_cpu / load.gigabytes(), consumed, consume_cpu / load.gigabytes()));
-        }
-        let (ours, theirs) = (rates[0], rates[1]);
-        self.java_produce.rounds.push((ours.0, theirs.0));
-        self.produce_cpu.rounds.push((ours.1, theirs.1));
-        self.java_consume.rounds.push((ours.2, theirs.2));
-        self.consume_cpu.rounds.push((ours.3, theirs.3));
-        let (side, topic) = (brokers.thalweg(), format!("ours-{}-{number}", load.size));
-        side.create(&topic, &[])?;
-        self.own_produce.rounds.push((side.ours_produces(&topic, load)?, theirs.0));
-        self.own_consume.rounds.push((side.ours_consumes(&topic, load)?, theirs.2));
-        side.delete(&topic)?;
-        let topic = format!("relaxed-{}-{number}", load.size);
-        side.create(&topic, &["durability=relaxed"])?;
-        let (_rate, relaxed_cpu) = side.metered(|| side.java_produces(&topic, load))?;
-        self.relaxed_cpu.rounds.push((relaxed_cpu / load.gigabytes(), theirs.1));
-        side.delete(&topic)
-    }
-
-    fn into_rows(self) -> [Row; 7] {
-        let Self {
-            produce_cpu,
-            relaxed_cpu,
-            consume_cpu,
-            java_produce,
-            java_consume,
-            own_produce,
-            own_consume,
-        } = self;
-        [produce_cpu, relaxed_cpu, consume_cpu, java_produce, java_consume, own_produce, own_consume]
-    }
-}
-
-/// Runs `rounds` rounds of `gigabytes` of records of each size on both brokers, after a short one that is not
-/// counted and warms Java up.
+/// What both needed to start, and the memory that they have held at most until now.
 ///
 /// # Errors
-/// When a client fails.
-pub fn compare(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyhow::Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for size in [100, 1024] {
-        SizeRows::new(size).round(brokers, Load::of(size, gigabytes / 4.0), 0)?;
-        let mut measured = SizeRows::new(size);
-        for number in 1..=rounds {
-            eprintln!("brokers, records of {size} B: round {number} of {rounds}");
-            measured.round(brokers, Load::of(size, gigabytes), number)?;
-        }
-        rows.extend(measured.into_rows());
-    }
+/// When one has ended.
+pub fn start_and_memory(brokers: &Brokers) -> anyhow::Result<[Row; 2]> {
     let mut start = Row::new("broker, start on an empty directory until it answers: s");
     start.rounds.push(brokers.started);
     let mut memory = Row::new("broker, most memory held in this run: MB");
-    memory
-        .rounds
-        .push((peak_megabytes(brokers.thalweg().process)?, peak_megabytes(brokers.kafka().process)?));
-    rows.extend([start, memory]);
-    Ok(rows)
+    let held = |side: Side<'_>| peak_megabytes(side.process);
+    memory.rounds.push((held(brokers.thalweg())?, held(brokers.kafka())?));
+    Ok([start, memory])
 }
 
 /// The rate in "… 687000.1 records/sec (65.52 MB/sec) …", of the last such line.

@@ -10,6 +10,7 @@ use super::report::Row;
 use crate::peers::kafka;
 use crate::process::run;
 
+const PARTITIONS: u32 = 6;
 const SIZE: &str = "100";
 
 /// How long each measurement takes.
@@ -46,7 +47,7 @@ pub fn compare(brokers: &Brokers, rounds: usize, rates: &[u64]) -> anyhow::Resul
 
 fn ours(brokers: &Brokers, topic: &str, configs: &[&str], rate: u64) -> anyhow::Result<[f64; 3]> {
     let side = brokers.thalweg();
-    side.create(topic, configs)?;
+    side.create(topic, PARTITIONS, configs)?;
     quieten_the_disk()?;
     let (records, rate) = ((rate * SECONDS).to_string(), rate.to_string());
     let said = side.thalweg(&["bench", "latency", topic, "-r", &rate, "-n", &records, "-s", SIZE])?;
@@ -56,7 +57,7 @@ fn ours(brokers: &Brokers, topic: &str, configs: &[&str], rate: u64) -> anyhow::
 
 fn javas(brokers: &Brokers, topic: &str, rate: u64) -> anyhow::Result<[f64; 3]> {
     let side = brokers.kafka();
-    side.create(topic, &[])?;
+    side.create(topic, PARTITIONS, &[])?;
     quieten_the_disk()?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/Latency.java");
     let mut command = kafka::class(source.to_str().context("the path is UTF-8")?, "1g")?;

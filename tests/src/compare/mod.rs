@@ -6,5 +6,8 @@
 pub mod broker;
 pub mod jobs;
 pub mod latency;
+pub mod limits;
+pub mod load;
 pub mod meter;
 pub mod report;
+pub mod transactions;

@@ -7,12 +7,12 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-/// One thing measured on both sides, a pair for each round.
+/// One thing measured on two sides, a pair for each round.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// What, with its unit.
     pub what: String,
-    /// (Thalweg's, the peer's).
+    /// In the order of the table's columns.
     pub rounds: Vec<(f64, f64)>,
 }
 
@@ -62,15 +62,20 @@ fn times(ratio: f64) -> String {
     if ratio.is_finite() { format!("{}×", number(ratio)) } else { "–".into() }
 }
 
-/// The table of `rows`, under a line that says when, on what and with how many rounds.
-pub fn table(rows: &[Row], rounds: usize) -> anyhow::Result<String> {
-    let rounds = if rounds == 1 { "one round".into() } else { format!("medians of {rounds} rounds") };
-    let mut text = format!("{} · {} · {rounds}\n\n", today()?, machine()?);
-    text.push_str("| | Thalweg | Apache Kafka 4.4 | ratio |\n|---|--:|--:|--:|\n");
+/// A table of `rows` whose two sides have these names.
+pub fn table(sides: [&str; 2], rows: &[Row]) -> anyhow::Result<String> {
+    let [left, right] = sides;
+    let mut text = format!("\n| | {left} | {right} | ratio |\n|---|--:|--:|--:|\n");
     for row in rows {
         writeln!(text, "{}", row.line())?;
     }
     Ok(text)
+}
+
+/// When it was measured, on what, and in how many rounds.
+pub fn headline(rounds: usize) -> anyhow::Result<String> {
+    let rounds = if rounds == 1 { "one round".into() } else { format!("medians of {rounds} rounds") };
+    Ok(format!("{} · {} · {rounds}\n", today()?, machine()?))
 }
 
 fn today() -> anyhow::Result<String> {

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
+use super::free_port;
 use crate::process::{Process, run};
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -169,10 +170,6 @@ impl Kafka {
     pub fn address(&self) -> &str {
         &self.address
     }
-}
-
-fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 fn server_properties(directory: &Path, port: u16, controller_port: u16) -> anyhow::Result<String> {

@@ -62,23 +62,50 @@ pub async fn records_are_transformed_exactly_once(ground: &Ground) {
 pub async fn words_are_counted_exactly_once_in_one_database(ground: &Ground) {
     let directory = tempfile::tempdir().expect("there is room");
     let file = directory.path().join("words.db").display().to_string();
-    let open = || Database::open(&file).expect("it opens");
+    words_are_counted_exactly_once_in(ground, &file).await;
+}
+
+/// In the database that `THALWEG_TEST_POSTGRES` names, in a schema of its own that is dropped again.
+pub async fn words_are_counted_exactly_once_in_postgres(ground: &Ground) {
+    let Some(url) = postgres() else { return };
+    let (client, connection) =
+        tokio_postgres::connect(&url, tokio_postgres::NoTls).await.expect("it answers");
+    let connected = tokio::spawn(connection);
+    // Suites of several grounds may come here at once: each has a schema of its own.
+    let schema = ground.name("words").replace(|other: char| !other.is_ascii_alphanumeric(), "_");
+    client.batch_execute(&format!("CREATE SCHEMA \"{schema}\"")).await.expect("it is new");
+    words_are_counted_exactly_once_in(ground, &format!("{url}?options=-csearch_path%3D{schema}")).await;
+    client.batch_execute(&format!("DROP SCHEMA \"{schema}\" CASCADE")).await.expect("it is there");
+    drop(client);
+    connected.await.expect("it does not panic").expect("it ends well");
+}
+
+fn postgres() -> Option<String> {
+    let url = std::env::var("THALWEG_TEST_POSTGRES").ok();
+    assert!(
+        url.is_some() || std::env::var_os("THALWEG_TESTS_MUST_RUN").is_none(),
+        "THALWEG_TEST_POSTGRES is not set"
+    );
+    url
+}
+
+async fn words_are_counted_exactly_once_in(ground: &Ground, at: &str) {
+    let open = || async { Database::open(at).await.expect("it opens") };
     let topic = topic_with(ground, &["one", "two", "one"]).await;
     let (group, other_group) = (ground.name("counter"), ground.name("counter"));
     let run = |group: &str| {
-        let (client, topic, group, mut database) =
-            (ground.client.clone(), topic.clone(), group.to_owned(), open());
-        async move { one_database::run(&client, &topic, &group, &mut database).await }
+        let (client, topic, group) = (ground.client.clone(), topic.clone(), group.to_owned());
+        async move { one_database::run(&client, &topic, &group, &mut open().await).await }
     };
     run(&group).await.expect("it ends");
     let counts = |one, two| Counts::from([("one".to_owned(), one), ("two".to_owned(), two)]);
-    let mut database = open();
-    assert_eq!(database.counts().expect("it can be read"), counts(2, 1));
+    let mut database = open().await;
+    assert_eq!(database.counts().await.expect("it can be read"), counts(2, 1));
 
     // Nothing but what follows is taken, and of what is refused nothing stays.
     let partition = TopicPartition::new(&*topic, 0);
-    let stored = database.progress(&partition).expect("there is one");
-    assert!(!database.advance(&partition, Offset(0), stored, &counts(5, 5)).expect("it answers"));
+    let stored = database.progress(&partition).await.expect("there is one");
+    assert!(!database.advance(&partition, Offset(0), stored, &counts(5, 5)).await.expect("it answers"));
 
     // Two instances that share the partitions, and one that takes all of them for its own.
     let producer = ground.producer(ProducerConfig::default());
@@ -89,7 +116,7 @@ pub async fn words_are_counted_exactly_once_in_one_database(ground: &Ground) {
     for ended in [first, second, third] {
         ended.expect("it ends");
     }
-    assert_eq!(database.counts().expect("it can be read"), counts(802, 401));
+    assert_eq!(database.counts().await.expect("it can be read"), counts(802, 401));
 }
 
 pub async fn records_are_sent_in_four_ways(ground: &Ground) {

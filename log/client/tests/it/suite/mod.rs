@@ -18,6 +18,7 @@ mod script;
 mod transactions;
 mod writing;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -216,6 +217,20 @@ fn texts(records: &[OwnedRecord]) -> Vec<String> {
     records.iter().map(text).collect()
 }
 
+/// Something that is being waited for, whatever its type: the runtime is compiled once, and not for each test.
+type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Runs a test on its ground, if there is one, on a runtime of its own.
+fn run(ground: Awaited<'_, Option<Ground>>, test: fn(&Ground) -> Awaited<'_, ()>) {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().expect("the system has threads left");
+    runtime.block_on(async {
+        if let Some(ground) = ground.await {
+            test(&ground).await;
+        }
+    });
+}
+
 /// Makes a test of each function for each ground.
 macro_rules! suite {
     ($($way:ident: $ground:expr;)*) => {$(
@@ -257,6 +272,7 @@ macro_rules! suite {
                     an_assignor_that_the_coordinator_lacks_is_told, topics_are_found_by_a_pattern;
                 examples: records_are_processed_and_not_again, records_are_transformed_exactly_once,
                     words_are_counted_exactly_once_in_one_database,
+                    words_are_counted_exactly_once_in_postgres,
                     records_are_sent_in_four_ways, partitions_and_members_are_chosen_by_own_rules;
             }
         }
@@ -264,11 +280,11 @@ macro_rules! suite {
     (@tests $ground:expr; $($module:ident: $($test:ident),*;)*) => {$(
         mod $module {
             $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $test() {
-                    if let Some(ground) = $ground.await {
-                        crate::suite::$module::$test(&ground).await;
-                    }
+                #[test]
+                fn $test() {
+                    crate::suite::run(Box::pin($ground), |ground| {
+                        Box::pin(crate::suite::$module::$test(ground))
+                    });
                 }
             )*
         }

@@ -1,0 +1,168 @@
+//! How far this is from what the machine gives: one file written and synced, one connection that is only copied, and our own
+//! broker without a socket between.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, anyhow};
+
+use super::broker::{Brokers, Side};
+use super::report::Row;
+use crate::process::{binary, run};
+
+const SIZE: u64 = 1024;
+const PARTITIONS: u32 = 6;
+
+/// What a file is written and a connection is read in, in bytes.
+const CHUNK: usize = 1 << 20;
+
+/// Our clients beside the bare machine.
+///
+/// # Errors
+/// When a client fails.
+pub fn of_the_machine(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyhow::Result<Vec<Row>> {
+    let mut produce = Row::new(format!("producing {SIZE} B, acks=all; one file written and synced: MB/s"));
+    let mut consume = Row::new(format!("consuming {SIZE} B; one loopback connection copied: MB/s"));
+    let bytes = (gigabytes * 1e9) as u64;
+    for number in 1..=rounds {
+        eprintln!("limits of the machine: round {number} of {rounds}");
+        let (side, topic) = (brokers.thalweg(), format!("limits-{number}"));
+        side.create(&topic, PARTITIONS, &[])?;
+        let produced = side.bench_produce(&topic, bytes)?.megabytes_per_second;
+        produce.rounds.push((produced, write_and_sync(bytes)?));
+        let consumed = side.thalweg(&["bench", "consume", &topic, "-n", &(bytes / SIZE).to_string()])?;
+        consume.rounds.push((Said::parse(&consumed)?.megabytes_per_second, copy_over_loopback(bytes)?));
+        side.delete(&topic)?;
+    }
+    Ok(vec![produce, consume])
+}
+
+/// Our producer with the broker in its own process, and over TCP.
+///
+/// # Errors
+/// When a client fails.
+pub fn of_the_socket(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (size, durability) in [(100, "durable"), (100, "relaxed"), (SIZE, "durable"), (SIZE, "relaxed")] {
+        let mut row =
+            Row::new(format!("producing {size} B, {durability}: records per CPU-s of client and broker"));
+        let records = (gigabytes * 1e9) as u64 / size;
+        for number in 1..=rounds {
+            eprintln!("in process, {size} B, {durability}: round {number} of {rounds}");
+            row.rounds.push((
+                in_process(records, size, durability)?,
+                over_tcp(brokers.thalweg(), records, size, durability, number)?,
+            ));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn in_process(records: u64, size: u64, durability: &str) -> anyhow::Result<f64> {
+    let directory = tempfile::tempdir()?;
+    let data = directory.path().to_str().context("the path is UTF-8")?;
+    let thalweg = |arguments: &[&str]| -> anyhow::Result<String> {
+        let output = run(Command::new(binary("thalweg")?).args(arguments).args(["--data", data]))?;
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let durability = format!("durability={durability}");
+    thalweg(&["topic", "create", "limits", "--partitions", &PARTITIONS.to_string(), "-c", &durability])?;
+    let (records_text, size) = (records.to_string(), size.to_string());
+    let said = thalweg(&["bench", "produce", "limits", "-n", &records_text, "-s", &size])?;
+    Ok(records as f64 / Said::parse(&said)?.cpu_seconds)
+}
+
+fn over_tcp(side: Side<'_>, records: u64, size: u64, durability: &str, number: usize) -> anyhow::Result<f64> {
+    let topic = format!("limits-{size}-{durability}-{number}");
+    side.create(&topic, PARTITIONS, &[&format!("durability={durability}")])?;
+    let (records_text, size) = (records.to_string(), size.to_string());
+    let (said, broker) =
+        side.metered(|| side.thalweg(&["bench", "produce", &topic, "-n", &records_text, "-s", &size]))?;
+    side.delete(&topic)?;
+    Ok(records as f64 / (Said::parse(&said)?.cpu_seconds + broker))
+}
+
+impl Side<'_> {
+    fn bench_produce(&self, topic: &str, bytes: u64) -> anyhow::Result<Said> {
+        let (records, size) = ((bytes / SIZE).to_string(), SIZE.to_string());
+        Said::parse(&self.thalweg(&["bench", "produce", topic, "-n", &records, "-s", &size])?)
+    }
+}
+
+/// What `thalweg bench produce` and `consume` say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Said {
+    megabytes_per_second: f64,
+    cpu_seconds: f64,
+}
+
+impl Said {
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let before = |unit: &str| {
+            let before = text.split_once(unit).and_then(|(before, _)| before.rsplit(' ').next());
+            before.and_then(|number| number.parse().ok()).with_context(|| format!("no{unit} in {text}"))
+        };
+        Ok(Self { megabytes_per_second: before(" MB/s")?, cpu_seconds: before(" CPU-s")? })
+    }
+}
+
+/// Megabytes a second.
+fn write_and_sync(bytes: u64) -> anyhow::Result<f64> {
+    let mut file = tempfile::tempfile()?;
+    let chunk: Vec<u8> = (0..CHUNK).map(|_| fastrand::alphanumeric() as u8).collect();
+    let begun = Instant::now();
+    copy(&chunk, &mut file, bytes)?;
+    File::sync_data(&file)?;
+    Ok(bytes as f64 / 1e6 / begun.elapsed().as_secs_f64())
+}
+
+/// Megabytes a second.
+fn copy_over_loopback(bytes: u64) -> anyhow::Result<f64> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut sender = TcpStream::connect(listener.local_addr()?)?;
+    let (mut receiver, _) = listener.accept()?;
+    let begun = Instant::now();
+    let sending = thread::spawn(move || copy(&vec![7; CHUNK], &mut sender, bytes));
+    let (mut buffer, mut received) = (vec![0; CHUNK], 0);
+    while received < bytes {
+        let read = receiver.read(&mut buffer)?;
+        anyhow::ensure!(read > 0, "the connection ended after {received} of {bytes} bytes");
+        received += read as u64;
+    }
+    sending.join().map_err(|_| anyhow!("the sender failed"))??;
+    Ok(bytes as f64 / 1e6 / begun.elapsed().as_secs_f64())
+}
+
+fn copy(chunk: &[u8], to: &mut impl Write, bytes: u64) -> anyhow::Result<()> {
+    let mut left = bytes;
+    while left > 0 {
+        let size = left.min(chunk.len() as u64) as usize;
+        to.write_all(chunk.get(..size).unwrap_or_default())?;
+        left -= size as u64;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_bench_says_is_read() {
+        let said = "produced 1000 records, 1.0 MB in 0.004 s: 250000 records/s, 256.1 MB/s; 0.125 CPU-s, 8000 records/CPU-s";
+        let expected = Said { megabytes_per_second: 256.1, cpu_seconds: 0.125 };
+        assert_eq!(Said::parse(said).expect("both numbers"), expected);
+        assert!(Said::parse("produced").is_err());
+    }
+
+    #[test]
+    fn the_machine_copies_all_bytes() {
+        assert!(write_and_sync(3 * CHUNK as u64 + 1).expect("it is written") > 0.0);
+        assert!(copy_over_loopback(3 * CHUNK as u64 + 1).expect("it is copied") > 0.0);
+    }
+}
