@@ -1,6 +1,5 @@
 //! Stream jobs: ours against Kafka Streams, each on its own broker, from the same records.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context;
@@ -52,11 +51,9 @@ fn describe(job: &str) -> &str {
 }
 
 fn kafka_streams(side: Side<'_>, topic: &str, records: &str, job: &str) -> anyhow::Result<f64> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/StreamsJobs.java");
     let state = tempfile::tempdir()?;
-    let mut command = kafka::class(source.to_str().context("the path is UTF-8")?, "3g")?;
-    command.arg(side.address()).arg(state.path()).args([topic, records, job]);
-    rate(&String::from_utf8(run(&mut command)?.stdout)?)
+    let state = state.path().to_str().context("the path is UTF-8")?;
+    rate(&kafka::STREAMS_JOBS.run("3g", &[side.address(), state, topic, records, job])?)
 }
 
 /// The rate in "… 576,000 rec/cpu-s …", of either program.

@@ -1,6 +1,5 @@
 //! The time from a producer to a consumer: our clients on ours, Java's on Kafka.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context;
@@ -59,10 +58,8 @@ fn javas(brokers: &Brokers, topic: &str, rate: u64) -> anyhow::Result<[f64; 3]> 
     let side = brokers.kafka();
     side.create(topic, PARTITIONS, &[])?;
     quieten_the_disk()?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/Latency.java");
-    let mut command = kafka::class(source.to_str().context("the path is UTF-8")?, "1g")?;
-    command.args([side.address(), topic, &rate.to_string(), &(rate * SECONDS).to_string(), SIZE]);
-    let said = String::from_utf8(run(&mut command)?.stdout)?;
+    let (records, rate) = ((rate * SECONDS).to_string(), rate.to_string());
+    let said = kafka::LATENCY.run("1g", &[side.address(), topic, &rate, &records, SIZE])?;
     side.delete(topic)?;
     percentiles(&said)
 }

@@ -1,13 +1,10 @@
 //! Transactions of 100 records, one after the other: Java's producer on each, and ours on ours.
 
-use std::path::Path;
-
 use anyhow::Context;
 
 use super::broker::{Brokers, Side};
 use super::report::Row;
 use crate::peers::kafka;
-use crate::process::run;
 
 const PARTITIONS: u32 = 6;
 const TRANSACTIONS: &str = "1000";
@@ -33,10 +30,7 @@ pub fn compare(brokers: &Brokers, rounds: usize) -> anyhow::Result<Vec<Row>> {
 
 fn javas(side: Side<'_>, topic: &str) -> anyhow::Result<f64> {
     side.create(topic, PARTITIONS, &[])?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/Transactions.java");
-    let mut command = kafka::class(source.to_str().context("the path is UTF-8")?, "512m")?;
-    command.args([side.address(), topic, TRANSACTIONS, RECORDS, SIZE]);
-    let said = String::from_utf8(run(&mut command)?.stdout)?;
+    let said = kafka::TRANSACTIONS.run("512m", &[side.address(), topic, TRANSACTIONS, RECORDS, SIZE])?;
     side.delete(topic)?;
     rate(&said)
 }

@@ -51,7 +51,7 @@ pub fn install() -> anyhow::Result<PathBuf> {
     fs::create_dir_all(&home)?;
     // Two test processes may come here at once: each fetches into a directory of its own, the first one wins.
     let fetched = tempfile::tempdir_in(&home)?;
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/pom.xml"), fetched.path().join("pom.xml"))?;
+    fs::write(fetched.path().join("pom.xml"), include_str!("../../peers/pom.xml"))?;
     let mut maven = Command::new("mvn");
     maven
         .args(["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"])
@@ -79,6 +79,36 @@ pub fn class(name: &str, heap: &str) -> anyhow::Result<Command> {
     let mut command = Command::new(java());
     command.arg(format!("-Xmx{heap}")).arg("-XX:+UseG1GC").arg("-cp").arg(class_path()?).arg(name);
     Ok(command)
+}
+
+/// A program of one file, in Java.
+#[derive(Debug)]
+pub struct Program {
+    name: &'static str,
+    text: &'static str,
+}
+
+/// How long records take.
+pub const LATENCY: Program = Program { name: "Latency.java", text: include_str!("../../peers/Latency.java") };
+/// Stream jobs.
+pub const STREAMS_JOBS: Program =
+    Program { name: "StreamsJobs.java", text: include_str!("../../peers/StreamsJobs.java") };
+/// Transactions, one after the other.
+pub const TRANSACTIONS: Program =
+    Program { name: "Transactions.java", text: include_str!("../../peers/Transactions.java") };
+
+impl Program {
+    /// Runs it to its end, and returns what it printed.
+    ///
+    /// # Errors
+    /// When the jars cannot be had, or it fails.
+    pub fn run(&self, heap: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let directory = tempfile::tempdir()?;
+        let source = directory.path().join(self.name);
+        fs::write(&source, self.text)?;
+        let mut command = class(source.to_str().context("the path is UTF-8")?, heap)?;
+        Ok(String::from_utf8(run(command.args(arguments))?.stdout)?)
+    }
 }
 
 fn class_path() -> anyhow::Result<String> {
