@@ -162,6 +162,11 @@ impl ClusterState {
         changes
     }
 
+    /// Whether there may be share groups (KIP-932): not if the level of `share.version` is 0.
+    pub fn has_share_groups(&self) -> bool {
+        self.feature_level(FeatureDefinition::of_share_groups()) > 0
+    }
+
     /// The level of a feature.
     pub fn feature_level(&self, feature: &FeatureDefinition) -> i16 {
         self.features.get(feature.name).copied().unwrap_or(feature.default_level)

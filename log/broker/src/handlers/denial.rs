@@ -152,22 +152,22 @@ fn deny_coordinated(context: &RequestContext, request: Request) -> Answer {
         Request::ListTransactions(_) => {
             Answer::now(list_transactions::refuse(ErrorCode::ClusterAuthorizationFailed))
         }
-        other => deny_shared(other),
+        other => refuse_shared(other, ErrorCode::GroupAuthorizationFailed),
     }
 }
 
-fn deny_shared(request: Request) -> Answer {
-    const GROUP: ErrorCode = ErrorCode::GroupAuthorizationFailed;
+/// Refuses a request about share groups.
+pub(super) fn refuse_shared(request: Request, code: ErrorCode) -> Answer {
     match request {
-        Request::ShareFetch(_) => Answer::now(share_fetch::refuse(GROUP)),
-        Request::ShareAcknowledge(_) => Answer::now(share_acknowledge::refuse(GROUP)),
-        Request::ShareGroupHeartbeat(_) => Answer::now(share_group_heartbeat::refuse(GROUP)),
-        Request::ShareGroupDescribe(request) => Answer::now(share_group_describe::refuse(request, GROUP)),
+        Request::ShareFetch(_) => Answer::now(share_fetch::refuse(code)),
+        Request::ShareAcknowledge(_) => Answer::now(share_acknowledge::refuse(code)),
+        Request::ShareGroupHeartbeat(_) => Answer::now(share_group_heartbeat::refuse(code)),
+        Request::ShareGroupDescribe(request) => Answer::now(share_group_describe::refuse(request, code)),
         Request::DescribeShareGroupOffsets(request) => {
-            Answer::now(share_offsets::refuse_describe(request, GROUP))
+            Answer::now(share_offsets::refuse_describe(request, code))
         }
-        Request::AlterShareGroupOffsets(_) => Answer::now(share_offsets::refuse_alter(GROUP)),
-        Request::DeleteShareGroupOffsets(_) => Answer::now(share_offsets::refuse_delete(GROUP)),
+        Request::AlterShareGroupOffsets(_) => Answer::now(share_offsets::refuse_alter(code)),
+        Request::DeleteShareGroupOffsets(_) => Answer::now(share_offsets::refuse_delete(code)),
         other => Answer::Close { reason: format!("{} was denied", other.api_key()) },
     }
 }

@@ -334,6 +334,9 @@ fn begin_coordinated(context: RequestContext, request: Request) -> Answer {
 
 /// Begins a request about share groups.
 fn begin_shared(context: RequestContext, request: Request) -> Answer {
+    if !context.core.controller.state().has_share_groups() {
+        return denial::refuse_shared(request, ErrorCode::UnsupportedVersion);
+    }
     match request {
         Request::ShareFetch(request) => Answer::Blocks(Box::pin(share_fetch::begin(context, request))),
         Request::ShareAcknowledge(request) => {

@@ -103,6 +103,7 @@ async fn acknowledge_in(
     let key = share_key(session, at);
     let held = shares.find(&key).await?.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     let written = held.acknowledge(&session.member, &batches, settings, shares.now())?;
+    shares.tally().acknowledged(&batches);
     Ok(written.map(|written| (held, written)))
 }
 

@@ -17,6 +17,7 @@ pub(super) fn page(core: &Core) -> String {
     directory(&mut page, core);
     topics(&mut page, core);
     groups(&mut page, core);
+    share_groups(&mut page, core);
     page.into_text()
 }
 
@@ -134,9 +135,68 @@ fn groups(page: &mut Page, core: &Core) {
         *by_state.entry(group.state).or_default() += 1;
     }
     let name = "thalweg_groups";
-    page.metric(name, Kind::Gauge, "Consumer groups that this node coordinates.");
+    page.metric(name, Kind::Gauge, "Groups of all kinds that this node coordinates.");
     for (state, count) in by_state {
         page.sample(name, &[("state", state)], count);
+    }
+}
+
+/// A number of each share group that is shown: of its share-partitions, acquired and available records.
+type OfShareGroup = (&'static str, &'static str, fn((u64, u64, u64)) -> u64);
+
+const OF_SHARE_GROUPS: [OfShareGroup; 3] = [
+    ("thalweg_share_partitions", "Partitions that a share group reads.", |of| of.0),
+    ("thalweg_share_acquired_records", "Records that members of a share group have.", |of| of.1),
+    (
+        "thalweg_share_available_records",
+        "Records that a share group was given back and has not delivered again.",
+        |of| of.2,
+    ),
+];
+
+fn share_groups(page: &mut Page, core: &Core) {
+    let shares = core.groups.shares();
+    let in_flight = shares.in_flight();
+    for (name, help, value) in OF_SHARE_GROUPS {
+        page.metric(name, Kind::Gauge, help);
+        for (group, of) in &in_flight {
+            page.sample(name, &[("group", group)], value(*of));
+        }
+    }
+    let ((sessions, partitions), counts) = (shares.sessions().counted(), shares.tally().counts());
+    for (name, kind, help, value) in [
+        ("thalweg_share_sessions", Kind::Gauge, "Open share sessions.", sessions as u64),
+        ("thalweg_share_session_partitions", Kind::Gauge, "Partitions of share sessions.", partitions as u64),
+        (
+            "thalweg_share_delivered_records_total",
+            Kind::Counter,
+            "Records that members of share groups acquired.",
+            counts.delivered,
+        ),
+        (
+            "thalweg_share_redelivered_records_total",
+            Kind::Counter,
+            "Those of them that had been delivered before.",
+            counts.redelivered,
+        ),
+        (
+            "thalweg_share_lock_timeouts_total",
+            Kind::Counter,
+            "Records that members of share groups kept too long.",
+            counts.expired,
+        ),
+    ] {
+        page.metric(name, kind, help);
+        page.sample(name, &[], value);
+    }
+    let said = "thalweg_share_acknowledged_records_total";
+    page.metric(
+        said,
+        Kind::Counter,
+        "Records of which members of share groups said something, by what it was.",
+    );
+    for (what, count) in counts.said {
+        page.sample(said, &[("type", what)], count);
     }
 }
 

@@ -12,6 +12,7 @@ use super::partition::{
 };
 use super::records::{self, ShareKey, StateRecord};
 use super::settings::ShareSettings;
+use super::tally::ShareTally;
 use crate::coordinator::{Journal, Now};
 use crate::partition::{Bell, PendingFetch, Place};
 
@@ -206,8 +207,8 @@ impl HeldShare {
         self.carry_out(state, transition, now)
     }
 
-    /// Takes back what members have had for too long. Returns the next deadline, in monotonic ms, if there is one.
-    pub(crate) fn expire(&self, settings: &ShareSettings, now: Now) -> Option<u64> {
+    /// Takes back what members have had for too long, and counts it. Returns the next deadline, in monotonic ms, if there is one.
+    pub(crate) fn expire(&self, settings: &ShareSettings, tally: &ShareTally, now: Now) -> Option<u64> {
         /// When it is tried again what could not be written, in ms.
         const RETRY_MS: u64 = 1_000;
         let mut state = self.state.lock();
@@ -216,6 +217,7 @@ impl HeldShare {
             return None;
         }
         let transition = state.partition.expire(now.monotonic_ms, settings.delivery_count_limit);
+        let count = transition.count();
         if let Err(code) = self.carry_out(state, transition, now) {
             let key = &self.key;
             tracing::warn!(group = %key.group, topic_id = %key.topic_id, partition = key.partition, code = code.name(),
@@ -223,7 +225,13 @@ impl HeldShare {
             self.state.lock().scheduled = Some(now.monotonic_ms + RETRY_MS);
             return Some(now.monotonic_ms + RETRY_MS);
         }
+        tally.expired(count);
         self.state.lock().schedule()
+    }
+
+    /// How many records members have, and how many wait to be delivered again.
+    pub(crate) fn in_flight(&self) -> (u64, u64) {
+        self.state.lock().partition.in_flight()
     }
 
     /// How far the group is.

@@ -3,7 +3,7 @@
 //! `partition` decides about one share-partition and `sessions` about who reads what, both without I/O or clock. `held`
 //! drives a share-partition: one lock, and the journal of a partition of `__share_group_state`, whose records `records` knows and
 //! `shard` replays. `shares` finds them, keeps the time of locks, and takes back what members leave behind. Who is in a
-//! share group is decided in `group/share`.
+//! share group is decided in `group/share`. `tally` counts what happens to records, for the page of metrics.
 
 mod connection;
 mod held;
@@ -15,6 +15,7 @@ mod settings;
 mod shard;
 mod shares;
 mod spans;
+mod tally;
 
 pub(crate) use connection::ConnectionSessions;
 pub(crate) use held::{HeldShare, Look, ShareSummary};

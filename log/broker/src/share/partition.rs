@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use bytestring::ByteString;
 use thalweg_protocol::Offset;
 
-pub(crate) use acknowledge::{AckBatch, AckTerms};
+pub(crate) use acknowledge::{AckBatch, AckTerms, Acknowledgement};
 pub(crate) use acquire::{AcquireMode, AcquireTerms, Acquired, Span};
 pub(crate) use stored::{StoredBatch, StoredState};
 
@@ -87,6 +87,11 @@ pub(crate) struct Transition {
 }
 
 impl Transition {
+    /// Of how many records something changes.
+    pub(crate) fn count(&self) -> u64 {
+        self.changes.iter().map(|change| count(change.first, change.last)).sum()
+    }
+
     /// Whether nothing changes at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -126,6 +131,11 @@ impl SharePartition {
     /// How many records after the start offset the group is done with already.
     pub(crate) fn done_count(&self) -> u64 {
         count(self.start, Offset(self.end.0 - 1)).saturating_sub(self.in_flight)
+    }
+
+    /// How many records members have, and how many wait to be delivered again.
+    pub(crate) fn in_flight(&self) -> (u64, u64) {
+        (self.in_flight.saturating_sub(self.available), self.available)
     }
 
     /// Where to read on for somebody who wants records; `None` when there is nothing to acquire before others are done with

@@ -36,6 +36,8 @@ pub(crate) struct ShareSessions {
 #[derive(Debug, Default)]
 struct Open {
     sessions: HashMap<SessionKey, Session>,
+    /// How many have been opened so far.
+    opened: u64,
     /// How many partitions they have in all.
     partitions: usize,
 }
@@ -68,6 +70,8 @@ pub(crate) type SessionTopic = (Uuid, Vec<i32>);
 /// What a member reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Session {
+    /// Tells it from others of the same member.
+    number: u64,
     /// The epoch of the next request.
     epoch: i32,
     /// The connection that opened it.
@@ -86,8 +90,13 @@ struct SessionPartition {
 }
 
 impl Session {
-    fn new(connection: u64, owner: (&'static str, ByteString)) -> Self {
-        Self { epoch: 1, connection, owner, partitions: Vec::new() }
+    fn new(number: u64, connection: u64, owner: (&'static str, ByteString)) -> Self {
+        Self { number, epoch: 1, connection, owner, partitions: Vec::new() }
+    }
+
+    /// Tells it from others of the same member.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// The partitions that the member reads; whose turn it is goes by the epoch.
@@ -150,6 +159,12 @@ impl ShareSessions {
         Self { limits, open: Mutex::default() }
     }
 
+    /// How many there are, and how many partitions they have.
+    pub(crate) fn counted(&self) -> (usize, usize) {
+        let open = self.open.lock();
+        (open.sessions.len(), open.partitions)
+    }
+
     /// Opens a session in the place of one that the member may have had.
     ///
     /// # Errors
@@ -172,7 +187,8 @@ impl ShareSessions {
         if let Some(old) = open.sessions.remove(key) {
             open.partitions -= old.partitions.len();
         }
-        let mut session = Session::new(connection, owner);
+        open.opened += 1;
+        let mut session = Session::new(open.opened, connection, owner);
         let room = self.limits.partitions.saturating_sub(open.partitions);
         let size = session.update(added, &[], room).ok_or(ErrorCode::ShareSessionLimitReached)?;
         open.partitions += size;
@@ -218,6 +234,11 @@ impl ShareSessions {
         let open = self.open.lock();
         let is_its = open.sessions.get(key).is_some_and(|session| session.owner == *owner);
         if is_its { Ok(()) } else { Err(ErrorCode::ShareSessionNotFound) }
+    }
+
+    /// The number of the session that the member has, if it has one.
+    pub(crate) fn number_of(&self, key: &SessionKey) -> Option<u64> {
+        self.open.lock().sessions.get(key).map(Session::number)
     }
 
     /// Ends a session; one of a certain connection only if that is given.

@@ -1,5 +1,6 @@
 //! The share-partitions of this node: finds them, keeps the time of locks, and takes back what members leave behind.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use super::records::ShareKey;
 use super::sessions::{SessionKey, SessionLimits, ShareSessions};
 use super::settings::{self, ShareSettings};
 use super::shard::ShareShard;
+use super::tally::ShareTally;
 use crate::config::BrokerConfig;
 use crate::coordinator::{Deadlines, Due, Now, Setting, Shards, Timekeeper};
 use crate::group::{ConsumerLimits, TopicIdPartition, Topics};
@@ -42,6 +44,7 @@ pub(crate) struct Shares {
     deadlines: Mutex<Deadlines<ShareKey>>,
     /// Rung when a deadline is noted that is earlier than all others.
     wake: Arc<Notify>,
+    tally: ShareTally,
 }
 
 impl std::fmt::Debug for Shares {
@@ -65,6 +68,7 @@ impl Shares {
             connections: AtomicU64::new(0),
             deadlines: Mutex::default(),
             wake: Arc::new(Notify::new()),
+            tally: ShareTally::default(),
             setting,
         }
     }
@@ -92,6 +96,23 @@ impl Shares {
     /// The sessions of members.
     pub(crate) fn sessions(&self) -> &ShareSessions {
         &self.sessions
+    }
+
+    /// Counts what happens to records.
+    pub(crate) fn tally(&self) -> &ShareTally {
+        &self.tally
+    }
+
+    /// For each share group that reads here: its share-partitions, the records that members have, and those that wait to be
+    /// delivered again.
+    pub(crate) fn in_flight(&self) -> BTreeMap<ByteString, (u64, u64, u64)> {
+        let mut groups: BTreeMap<ByteString, (u64, u64, u64)> = BTreeMap::new();
+        for held in self.shards.loaded().iter().flat_map(|shard| shard.find(|_| true)) {
+            let (acquired, available) = held.in_flight();
+            let of = groups.entry(held.key().group.clone()).or_default();
+            *of = (of.0 + 1, of.1 + acquired, of.2 + available);
+        }
+        groups
     }
 
     /// Takes note of a connection that opens share sessions.
@@ -171,7 +192,7 @@ impl Shares {
     /// Ends a session, one of a certain connection only if that is given: what its member has acquired is free again.
     pub(crate) fn end_session(&self, key: &SessionKey, connection: Option<u64>) {
         let Some(session) = self.sessions.end(key, connection) else { return };
-        self.release(key, session.touched());
+        self.give_back(key, session.touched());
     }
 
     /// A member has left its group, or was given up.
@@ -179,7 +200,8 @@ impl Shares {
         self.end_session(&SessionKey { group: group.clone(), member: member.clone() }, None);
     }
 
-    fn release(&self, session: &SessionKey, partitions: impl Iterator<Item = TopicIdPartition>) {
+    /// Takes back what the member of a session that has ended has of these partitions.
+    pub(crate) fn give_back(&self, session: &SessionKey, partitions: impl Iterator<Item = TopicIdPartition>) {
         let (shards, now) = (self.shards.loaded(), self.now());
         for TopicIdPartition { topic_id, partition } in partitions {
             let key = ShareKey { group: session.group.clone(), topic_id, partition };
@@ -213,7 +235,7 @@ impl Shares {
             let due = self.deadlines.lock().pop_due(now.monotonic_ms);
             let Some(key) = due else { return };
             let Some(held) = shards.iter().find_map(|shard| shard.get(&key)) else { continue };
-            if let Some(next) = held.expire(&self.settings_of(&key.group), now) {
+            if let Some(next) = held.expire(&self.settings_of(&key.group), &self.tally, now) {
                 self.note_deadline(&key, next);
             }
         }
@@ -237,3 +259,6 @@ impl Shares {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

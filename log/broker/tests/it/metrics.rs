@@ -23,7 +23,7 @@ async fn try_get(address: SocketAddr, path: &str) -> std::io::Result<String> {
     exchange(address, format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await
 }
 
-async fn get(address: SocketAddr, path: &str) -> String {
+pub async fn get(address: SocketAddr, path: &str) -> String {
     try_get(address, path).await.expect("it answers and closes")
 }
 

@@ -8,6 +8,7 @@ use thalweg_broker::AllowAll;
 use thalweg_protocol::messages::alter_share_group_offsets::{
     AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsRequestPartition, AlterShareGroupOffsetsRequestTopic,
 };
+use thalweg_protocol::messages::api_versions::ApiVersionsRequest;
 use thalweg_protocol::messages::delete_groups::DeleteGroupsRequest;
 use thalweg_protocol::messages::delete_share_group_offsets::{
     DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsRequestTopic,
@@ -30,6 +31,7 @@ use thalweg_protocol::messages::share_group_describe::ShareGroupDescribeRequest;
 use thalweg_protocol::messages::share_group_heartbeat::{
     ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse,
 };
+use thalweg_protocol::messages::update_features::{FeatureUpdateKey, UpdateFeaturesRequest};
 use thalweg_protocol::record::Batches;
 use thalweg_protocol::{ErrorCode, Records, Scratch, Uuid};
 
@@ -41,6 +43,7 @@ three_ways! {
     records_go_to_one_member_at_a_time,
     a_fetch_waits_for_new_records_and_for_those_that_come_back,
     what_a_member_leaves_behind_is_delivered_again,
+    who_has_gone_acquires_nothing_more,
     sessions_and_acknowledgements_are_checked,
     members_share_partitions_and_groups_are_described,
     offsets_are_described_altered_and_deleted,
@@ -278,6 +281,22 @@ async fn what_a_member_leaves_behind_is_delivered_again(harness: &Harness) {
     assert_eq!(c.acknowledge(&[(0, 0, &[ACCEPT])]).await, ErrorCode::None);
     let request = rest.request(&[]);
     assert_eq!(acquired(&rest.send(request).await).0, [(1, 1, 3)]);
+}
+
+async fn who_has_gone_acquires_nothing_more(harness: &Harness) {
+    let client = harness.connect().await;
+    let topic = ("t", create_topic(&client, "t", 1).await);
+    let mut gone = Member::join(harness, "gone", topic).await;
+    let mut rest = Member::join(harness, "rest", topic).await;
+    gone.fetch(&[]).await;
+    rest.fetch(&[]).await;
+    let patient = |member: &Member| ShareFetchRequest { max_wait_ms: 2_000, ..member.request(&[]) };
+    let waiting = gone.client.send(patient(&gone), NEWEST);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(told(&client.call(beat("g", "gone", -1, None), HEARTBEAT).await).0, -1);
+    produce(&client, "t", batch(["1"])).await;
+    assert_eq!(acquired(&waiting.await), Acquired::default());
+    assert_eq!(rest.fetch(&[]).await.0, [(0, 0, 1)]);
 }
 
 async fn sessions_and_acknowledgements_are_checked(harness: &Harness) {
@@ -555,6 +574,97 @@ async fn a_node_that_is_killed_keeps_what_was_acknowledged() {
         drop((b, client));
         harness.finish().await;
     }
+}
+
+#[tokio::test]
+async fn what_happens_to_records_is_counted() {
+    let change = |config: &mut thalweg_broker::BrokerConfig| {
+        crate::metrics::listening(config);
+        config.group_share_record_lock_duration_ms = 300;
+    };
+    let harness = Harness::start_with(Way::Tcp, change, AllowAll).await;
+    let address = harness.broker.metrics_address().expect("it listens");
+    let client = harness.connect().await;
+    let topic = ("t", create_topic(&client, "t", 1).await);
+    let mut a = Member::join(&harness, "a", topic).await;
+    a.fetch(&[]).await;
+    produce(&client, "t", batch(["1", "2", "3", "4"])).await;
+    assert_eq!(a.fetch(&[]).await.0, [(0, 3, 1)]);
+    let said = a.acknowledge(&[(0, 1, &[ACCEPT]), (2, 3, &[RELEASE, REJECT])]).await;
+    assert_eq!(said, ErrorCode::None);
+    assert_eq!(a.fetch(&[]).await.0, [(2, 2, 2)]);
+    // Its time ends.
+    let request = ShareFetchRequest { max_wait_ms: 20_000, ..a.request(&[]) };
+    assert_eq!(acquired(&a.send(request).await).0, [(2, 2, 3)]);
+    assert_eq!(a.acknowledge(&[(2, 2, &[RELEASE])]).await, ErrorCode::None);
+    let refused = a.acknowledge(&[(2, 2, &[ACCEPT])]).await;
+    assert_eq!(refused, ErrorCode::InvalidRecordState, "which is not counted");
+    let page = crate::metrics::get(address, "/metrics").await;
+    for line in [
+        "thalweg_groups{state=\"Stable\"} 1\n",
+        "thalweg_share_partitions{group=\"g\"} 1\n",
+        "thalweg_share_acquired_records{group=\"g\"} 0\n",
+        "thalweg_share_available_records{group=\"g\"} 1\n",
+        "thalweg_share_sessions 1\n",
+        "thalweg_share_session_partitions 1\n",
+        "thalweg_share_delivered_records_total 6\n",
+        "thalweg_share_redelivered_records_total 2\n",
+        "thalweg_share_lock_timeouts_total 1\n",
+        "thalweg_share_acknowledged_records_total{type=\"accept\"} 2\n",
+        "thalweg_share_acknowledged_records_total{type=\"release\"} 2\n",
+        "thalweg_share_acknowledged_records_total{type=\"reject\"} 1\n",
+        "thalweg_share_acknowledged_records_total{type=\"renew\"} 0\n",
+    ] {
+        assert!(page.contains(line), "no {line} in {page}");
+    }
+    drop((a, client));
+    harness.finish().await;
+}
+
+#[tokio::test]
+async fn share_groups_are_served_from_level_1_of_their_feature_on() {
+    let harness = Harness::start(Way::Tcp).await;
+    let client = harness.connect().await;
+    let topic = ("t", create_topic(&client, "t", 1).await);
+    let mut a = Member::join(&harness, "a", topic).await;
+    a.fetch(&[]).await;
+    let told = async || {
+        let request = ApiVersionsRequest {
+            client_software_name: "test".into(),
+            client_software_version: "1".into(),
+            ..Default::default()
+        };
+        let answer = client.call(request, 4).await;
+        let supported = answer.supported_features.iter().find(|feature| feature.name == "share.version");
+        let finalized = answer.finalized_features.iter().find(|feature| feature.name == "share.version");
+        let supported = supported.map(|feature| (feature.min_version, feature.max_version));
+        (supported, finalized.map(|feature| feature.max_version_level))
+    };
+    let update = async |level: i16, upgrade_type: i8| {
+        let key = FeatureUpdateKey {
+            feature: "share.version".into(),
+            max_version_level: level,
+            upgrade_type,
+            ..Default::default()
+        };
+        let request = UpdateFeaturesRequest { feature_updates: vec![key], ..Default::default() };
+        code(client.call(request, 2).await.error_code)
+    };
+    assert_eq!(told().await, (Some((0, 2)), Some(2)));
+    assert_eq!(update(0, 2).await, ErrorCode::None);
+    assert_eq!(told().await, (Some((0, 2)), None));
+    let refused = client.call(a.request(&[]), NEWEST).await;
+    assert_eq!(code(refused.error_code), ErrorCode::UnsupportedVersion);
+    let refused = client.call(acknowledge_request("a", 1, topic.1, &[]), NEWEST).await;
+    assert_eq!(code(refused.error_code), ErrorCode::UnsupportedVersion);
+    let refused = client.call(beat("g", "a", 1, None), HEARTBEAT).await;
+    assert_eq!(code(refused.error_code), ErrorCode::UnsupportedVersion);
+    assert_eq!((update(3, 1).await, update(1, 1).await), (ErrorCode::InvalidUpdateVersion, ErrorCode::None));
+    assert_eq!(told().await, (Some((0, 2)), Some(1)));
+    produce(&client, "t", batch(["1"])).await;
+    assert_eq!(a.fetch(&[]).await.0, [(0, 0, 1)]);
+    drop((a, client));
+    harness.finish().await;
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -549,6 +549,10 @@ fn levels_of_features() {
         ("transaction.version", 3, Upgrade, false),
         ("group.version", 1, Upgrade, true),
         ("group.version", 0, UnsafeDowngrade, false),
+        ("share.version", 0, SafeDowngrade, true),
+        ("share.version", 2, Upgrade, true),
+        ("share.version", 3, Upgrade, false),
+        ("share.version", -1, UnsafeDowngrade, false),
         ("no.such", 1, Upgrade, false),
     ] {
         let mut state = state();

@@ -78,6 +78,8 @@ pub(super) struct Source {
 pub(super) struct Fetch {
     pub(super) core: Arc<Core>,
     pub(super) key: SessionKey,
+    /// The number of the session.
+    pub(super) session: u64,
     pub(super) settings: ShareSettings,
     pub(super) sources: Vec<Source>,
     /// The partitions that cannot be read.
@@ -239,6 +241,10 @@ impl Fetch {
             return (data, false);
         }
         let shares = self.core.groups.shares();
+        if shares.sessions().number_of(&self.key) != Some(self.session) {
+            // It has ended while this waited: nobody would say anything of what is acquired now.
+            return (data, false);
+        }
         let mut left = self.terms.max_records;
         for read in &looked.reads {
             if left == 0 {
@@ -257,12 +263,18 @@ impl Fetch {
                 shares.note_deadline(held.key(), deadline);
             }
             let (Some(first), Some(last)) = (acquired.first(), acquired.last()) else { continue };
+            shares.tally().acquired(&acquired);
             let taken: u64 = acquired.iter().map(|range| (range.last.0 - range.first.0 + 1) as u64).sum();
             left = left.saturating_sub(taken);
             let part = read.found.part(&read.slice, first.first, last.last);
             let entry = entry(&mut data, read.source.at);
             entry.records = Some(Records::Slice(part));
             entry.acquired_records = acquired.iter().map(range).collect();
+        }
+        if !data.is_empty() && shares.sessions().number_of(&self.key).is_none() {
+            // It has ended meanwhile, perhaps before all this was there to be given back.
+            shares.give_back(&self.key, looked.reads.iter().map(|read| read.source.at));
+            return (Data::new(), false);
         }
         (data, is_enough)
     }

@@ -40,12 +40,14 @@ pub(crate) async fn begin(context: RequestContext, request: ShareFetchRequest) -
         shares.end_session(&key, None);
         context.client.share_sessions(&shares).forget(&key);
     }
+    let number = reads.as_ref().map_or(0, Session::number);
     let (sources, refused) = match reads {
         Some(session) => sources(&context, &key, &settings, &session).await,
         None => Default::default(),
     };
     let terms = Terms::of(&request, mode, &settings, &context.core.config);
-    let fetch = Fetch { core: Arc::clone(&context.core), key, settings, sources, refused, terms };
+    let core = Arc::clone(&context.core);
+    let fetch = Fetch { core, key, session: number, settings, sources, refused, terms };
     Answer::Waits(Box::pin(async move { Arc::new(fetch).answer(acknowledged).await }))
 }
 

@@ -2,7 +2,7 @@
 
 use thalweg_protocol::{ErrorCode, Offset};
 
-use super::{Change, Lock, RecordState, Run, SharePartition, Transition};
+use super::{Change, Lock, RecordState, Run, SharePartition, Transition, count};
 
 /// What a member says of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,17 @@ pub(crate) enum Acknowledgement {
 }
 
 impl Acknowledgement {
+    /// Its number in ShareFetch and ShareAcknowledge, to count by.
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Gap => 0,
+            Self::Accept => 1,
+            Self::Release => 2,
+            Self::Reject => 3,
+            Self::Renew => 4,
+        }
+    }
+
     /// The acknowledgement of this number in ShareFetch and ShareAcknowledge.
     pub(crate) fn from_number(number: i8) -> Option<Self> {
         match number {
@@ -62,6 +73,15 @@ impl AckBatch {
         };
         let types = types.iter().map(read).collect::<Result<_, _>>()?;
         Ok(Self { first: Offset(first), last: Offset(last), types })
+    }
+
+    /// Of how many records what is said.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (Acknowledgement, u64)> + '_ {
+        let each = match self.types.len() {
+            1 => count(self.first, self.last),
+            _ => 1,
+        };
+        self.types.iter().map(move |said| (*said, each))
     }
 
     /// What is said of the record at `offset`, and up to which one the same is said.
