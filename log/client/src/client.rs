@@ -6,11 +6,12 @@ use bytestring::ByteString;
 
 use crate::admin::Admin;
 use crate::cluster::Cluster;
-use crate::config::{ClientConfig, ConsumerConfig, ProducerConfig};
+use crate::config::{ClientConfig, ConsumerConfig, ProducerConfig, ShareConsumerConfig};
 use crate::consumer::{Assignor, Consumer, CooperativeSticky};
 use crate::error::Result;
 use crate::metadata::Metadata;
 use crate::producer::{KeyHash, Partitioner, Producer};
+use crate::share::ShareConsumer;
 
 /// A connection to a cluster, by TCP or in process. Cloning it is cheap; clones share the metadata.
 ///
@@ -69,6 +70,14 @@ impl Client {
         assignors: Vec<Arc<dyn Assignor>>,
     ) -> Result<Consumer> {
         Consumer::new(Arc::clone(&self.cluster), config, assignors)
+    }
+
+    /// A member of a share group, whose members share a queue (KIP-932).
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for settings that cannot be.
+    pub fn share_consumer(&self, config: ShareConsumerConfig) -> Result<ShareConsumer> {
+        ShareConsumer::new(Arc::clone(&self.cluster), config)
     }
 
     /// The calls that manage topics, offsets and the cluster.

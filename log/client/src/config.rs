@@ -1,4 +1,4 @@
-//! What can be set on a client, a producer and a consumer: plain data, each field with unit, default and
+//! What can be set on a client, a producer, a consumer and a share consumer: plain data, each field with unit, default and
 //! reason.
 
 use std::fmt;
@@ -296,6 +296,95 @@ impl ConsumerConfig {
     /// A member of `group`.
     pub fn group(group: impl Into<String>) -> Self {
         Self { group: Some(group.into()), ..Self::default() }
+    }
+}
+
+/// What becomes of records of which the consumer has said nothing when it polls again (KIP-932).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AcknowledgementMode {
+    /// They count as accepted. Default, as Java's.
+    #[default]
+    Implicit,
+    /// That is an error of the caller, who has to say something of each.
+    Explicit,
+}
+
+/// How exactly a fetch of a share consumer keeps to [`ShareConsumerConfig::max_poll_records`] (KIP-1206).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AcquireMode {
+    /// Batches are acquired whole, so that there may be more. Default: the broker has the least to keep in mind.
+    #[default]
+    BatchOptimized,
+    /// There are never more, and `poll` asks one broker at a time: for records that take long. Needs Apache Kafka 4.2 or
+    /// a broker that offers version 2 of ShareFetch.
+    RecordLimit,
+}
+
+impl AcquireMode {
+    /// As it stands in ShareFetch requests.
+    pub fn code(self) -> i8 {
+        match self {
+            Self::BatchOptimized => 0,
+            Self::RecordLimit => 1,
+        }
+    }
+}
+
+/// How a [`ShareConsumer`](crate::ShareConsumer) takes part in a share group (KIP-932). Where the group begins to read, how long
+/// a record stays with a member, how often it is delivered and whether records of open transactions are, are configs of
+/// the group: `share.auto.offset.reset`, `share.record.lock.duration.ms`, `share.delivery.count.limit` and
+/// `share.isolation.level`, set by [`Admin::alter_configs`](crate::Admin::alter_configs).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShareConsumerConfig {
+    /// The share group. Required; no group of consumers may have the same name.
+    pub group: String,
+    /// What becomes of records of which nothing was said. Default: they count as accepted.
+    pub acknowledgement: AcknowledgementMode,
+    /// Whether there may be more records than asked for. Default: there may, as batches are acquired whole.
+    pub acquire_mode: AcquireMode,
+    /// Records of one fetch at most, as far as `acquire_mode` says. Default: 500, as Java's `max.poll.records`.
+    pub max_poll_records: i32,
+    /// Answer a fetch at the latest after this, in ms, and when the `poll` that it is for would end. Default: 500.
+    pub fetch_max_wait_ms: i32,
+    /// Answer a fetch once there are so many bytes. Default: 1.
+    pub fetch_min_bytes: i32,
+    /// Bytes of one fetch at most (a first batch that is larger comes whole). Default: 16 MiB.
+    pub fetch_max_bytes: i32,
+    /// Without a `poll` for this long, in ms, the member leaves the group, which gives back what it has. Default:
+    /// 300 000.
+    pub max_poll_interval_ms: u64,
+    /// Rack of the consumer, for the coordinator's assignor. Default: none.
+    pub rack: Option<String>,
+}
+
+impl Default for ShareConsumerConfig {
+    fn default() -> Self {
+        Self {
+            group: String::new(),
+            acknowledgement: AcknowledgementMode::Implicit,
+            acquire_mode: AcquireMode::BatchOptimized,
+            max_poll_records: 500,
+            fetch_max_wait_ms: 500,
+            fetch_min_bytes: 1,
+            fetch_max_bytes: 16 << 20,
+            max_poll_interval_ms: 300_000,
+            rack: None,
+        }
+    }
+}
+
+impl ShareConsumerConfig {
+    /// A member of `group`.
+    pub fn group(group: impl Into<String>) -> Self {
+        Self { group: group.into(), ..Self::default() }
+    }
+
+    /// The same, which has to say something of each record.
+    pub fn explicit(self) -> Self {
+        Self { acknowledgement: AcknowledgementMode::Explicit, ..self }
     }
 }
 

@@ -15,14 +15,15 @@ use crate::releases::first_release;
 pub enum ErrorKind {
     /// Try again later: nothing happened, and the cause is expected to pass.
     Retry,
-    /// The member has lost its place in the group: drop what was assigned; the next `poll` joins again.
+    /// The member has lost its place in the group, or the records it had acquired: drop what came of what was assigned;
+    /// the next `poll` joins again.
     Rejoin,
     /// The transaction cannot be committed: abort it, go back to the last committed offsets, and begin again.
     Abort,
     /// A newer instance has taken over this transactional id or group instance id: close.
     Fenced,
     /// It is not known whether the operation took effect: fence (a new producer of the same transactional
-    /// id), then read back what was committed.
+    /// id), then read back what was committed. (Records of a queue are delivered again if it did not.)
     Ambiguous,
     /// It would fail again in the same way: the request, the configuration or the data must change.
     GiveUp,
@@ -167,6 +168,19 @@ pub enum Error {
         /// What is wrong with it.
         r#source: RecordError,
     },
+    /// A batch of which a share consumer has acquired records is damaged. If `poll` says so, it has released them, and they
+    /// are delivered again as often as the group's `share.delivery.count.limit` says.
+    #[error("{partition}: the batch from offset {offset} to {next_offset} is damaged: {source}")]
+    UnreadableRecords {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset of the batch's first record.
+        offset: Offset,
+        /// The offset behind the batch, as far as the damage lets it be told.
+        next_offset: Offset,
+        /// What is wrong with it.
+        r#source: RecordError,
+    },
     /// A record cannot be encoded, or the batch it fell into.
     #[error("{partition}: a batch cannot be built: {source}")]
     Unencodable {
@@ -235,6 +249,26 @@ pub enum Error {
         /// The group instance id.
         instance_id: String,
     },
+    /// What a share consumer said of records does not count, for they are not its any more: their time was over, their
+    /// partition has moved, or the connection that they had come over is gone. They are delivered again, to it or another.
+    #[error("{partition}: what was said of records does not count: {source}; they are delivered again")]
+    NotAcknowledged {
+        /// The partition.
+        partition: TopicPartition,
+        /// Why.
+        r#source: Arc<Error>,
+    },
+    /// It is not known whether what a share consumer said of records counts: the answer did not come. Those for which it
+    /// does not are delivered again.
+    #[error(
+        "{partition}: whether what was said of records counts is not known: {source}; they may be delivered again"
+    )]
+    AcknowledgementUnknown {
+        /// The partition.
+        partition: TopicPartition,
+        /// The last thing that happened.
+        r#source: Arc<Error>,
+    },
     /// An operation that does not fit the state, which is an error of the caller.
     #[error("{operation}: {advice}")]
     Misuse {
@@ -295,10 +329,12 @@ impl Error {
             | Self::TimedOut { .. }
             | Self::BufferFull { .. }
             | Self::UnreadableSegment { .. } => ErrorKind::Retry,
-            Self::NotInGroup { .. } => ErrorKind::Rejoin,
+            Self::NotInGroup { .. } | Self::NotAcknowledged { .. } => ErrorKind::Rejoin,
             Self::TransactionFailed { .. } => ErrorKind::Abort,
             Self::ProducerFenced { .. } | Self::MemberFenced { .. } => ErrorKind::Fenced,
-            Self::OutcomeUnknown { .. } | Self::DeliveryUnknown { .. } => ErrorKind::Ambiguous,
+            Self::OutcomeUnknown { .. }
+            | Self::DeliveryUnknown { .. }
+            | Self::AcknowledgementUnknown { .. } => ErrorKind::Ambiguous,
             Self::UnsupportedVersion { .. }
             | Self::UnknownTopic { .. }
             | Self::UnknownPartition { .. }
@@ -307,6 +343,7 @@ impl Error {
             | Self::OffsetOutOfRange { .. }
             | Self::LogTruncated { .. }
             | Self::DamagedBatch { .. }
+            | Self::UnreadableRecords { .. }
             | Self::Unencodable { .. }
             | Self::Misuse { .. }
             | Self::Config { .. }
@@ -323,7 +360,9 @@ impl Error {
             Self::Broker { code, .. } => Some(*code),
             Self::TransactionFailed { source }
             | Self::OutcomeUnknown { source, .. }
-            | Self::DeliveryUnknown { source, .. } => source.code(),
+            | Self::DeliveryUnknown { source, .. }
+            | Self::NotAcknowledged { source, .. }
+            | Self::AcknowledgementUnknown { source, .. } => source.code(),
             Self::TimedOut { last: Some(last), .. } => last.code(),
             _ => None,
         }

@@ -1,7 +1,7 @@
 //! The client of Thalweg's log, and of any other that speaks the Kafka protocol: over TCP, or in process through
 //! whatever implements [`Connect`](thalweg_protocol::Connect).
 //!
-//! Everything begins with [`Client::connect`]; from it come [`Producer`], [`Consumer`] and [`Admin`]. An [`Error`]
+//! Everything begins with [`Client::connect`]; from it come [`Producer`], [`Consumer`], [`ShareConsumer`] and [`Admin`]. An [`Error`]
 //! says by its [`kind`](Error::kind) what the caller must do.
 //!
 //! ```no_run
@@ -34,7 +34,8 @@
 //! versions are negotiated. A producer's records fill batches in an `Accumulator` or an [`Appender`]; the one task
 //! `Sender` owns what waits and is in flight, and a `PartitionQueue` decides for each partition what goes next and
 //! under which sequence number. A consumer has no task of its own but for its heartbeats and its rebalances: `poll` drives
-//! fetches and searches for positions, tells what the membership has come to, and sends the next fetch before it returns what the last one brought.
+//! fetches and searches for positions, tells what the membership has come to, and sends the next fetch before it returns
+//! what the last one brought. A share consumer works likewise, but acquires nothing ahead of need.
 
 mod admin;
 mod asking;
@@ -53,6 +54,7 @@ mod node;
 mod pool;
 mod producer;
 mod releases;
+mod share;
 mod tcp;
 mod throttle;
 
@@ -66,7 +68,10 @@ pub use admin::{
     TransactionFilter, TransactionState,
 };
 pub use client::Client;
-pub use config::{Acks, ClientConfig, ConsumerConfig, GroupProtocol, Isolation, OffsetReset, ProducerConfig};
+pub use config::{
+    AcknowledgementMode, Acks, AcquireMode, ClientConfig, ConsumerConfig, GroupProtocol, Isolation,
+    OffsetReset, ProducerConfig, ShareConsumerConfig,
+};
 pub use consumer::{
     Assignment, Assignor, CommittedOffset, Consumer, ConsumerMetrics, CooperativeSticky, FetchedBatches,
     FetchedRecords, GroupMember, GroupMetadata, ListedOffset, OffsetSpec, Polled, Progress, Range,
@@ -77,6 +82,10 @@ pub use metadata::{BrokerAddress, Metadata, PartitionMetadata, TopicMetadata};
 pub use producer::{
     Acknowledged, Appender, Delivery, KeyHash, Partitioner, Producer, ProducerMetrics, ProducerRecord,
     Refusals, Refused, TopicSlot,
+};
+pub use share::{
+    AcknowledgeType, AcknowledgementOutcome, AcquiredBatches, AcquiredRange, AcquiredRecord, AcquiredRecords,
+    ShareConsumer, ShareConsumerMetrics, SharePolled,
 };
 pub use tcp::TcpConnector;
 /// Where records are.

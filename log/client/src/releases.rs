@@ -22,6 +22,8 @@ pub(crate) fn first_release(api: ApiKey) -> Option<&'static str> {
         ApiKey::DescribeQuorum => "3.3",
         ApiKey::ConsumerGroupHeartbeat | ApiKey::ConsumerGroupDescribe => "4.0",
         ApiKey::ListConfigResources => "4.1",
+        ApiKey::ShareGroupHeartbeat => "4.1 (turned on by default since 4.2)",
+        ApiKey::ShareFetch | ApiKey::ShareAcknowledge => "4.1 (its version 2 since 4.2)",
         _ => return None,
     })
 }

@@ -23,7 +23,7 @@ pub(crate) fn pause_after(response: &Response) -> Option<Duration> {
         DescribeLogDirs CreatePartitions DeleteGroups ElectLeaders IncrementalAlterConfigs
         AlterPartitionReassignments ListPartitionReassignments OffsetDelete DescribeClientQuotas AlterClientQuotas
         UpdateFeatures DescribeCluster DescribeProducers DescribeTransactions ListTransactions
-        ConsumerGroupHeartbeat ConsumerGroupDescribe ListConfigResources
+        ConsumerGroupHeartbeat ConsumerGroupDescribe ListConfigResources ShareGroupHeartbeat ShareFetch ShareAcknowledge
     );
     u64::try_from(ms).ok().filter(|ms| *ms > 0).map(Duration::from_millis)
 }

@@ -6,7 +6,7 @@ use thalweg_protocol::{Offset, Scratch, TopicPartition};
 use crate::error::{Error, Result};
 
 /// The most bytes that one batch may have decompressed when its records are iterated over.
-const DECOMPRESSED_BYTES: usize = 256 << 20;
+pub(crate) const DECOMPRESSED_BYTES: usize = 256 << 20;
 
 /// What a [`Consumer::poll`](crate::Consumer::poll) found.
 #[derive(Debug, Default)]

@@ -47,6 +47,7 @@ use crate::coordinator::Coordinator;
 use crate::error::{Error, Result};
 
 pub use assignor::{Assignment, Assignor, CooperativeSticky, GroupMember, Range, RoundRobin};
+pub(crate) use fetched::DECOMPRESSED_BYTES;
 pub use fetched::{FetchedBatches, FetchedRecords, Polled, Progress, RebalanceEvent};
 pub(crate) use group_offsets::{commit_offsets, fetch_offsets};
 pub use metrics::ConsumerMetrics;
@@ -464,10 +465,10 @@ fn check(config: &ConsumerConfig, assignors: &[Arc<dyn Assignor>]) -> Result<()>
     Ok(())
 }
 
-/// Makes a waiting [`Consumer::poll`] return.
+/// Makes a waiting [`Consumer::poll`] return, or one of a [`ShareConsumer`](crate::ShareConsumer).
 #[derive(Clone, Debug)]
 pub struct Waker {
-    notify: Arc<tokio::sync::Notify>,
+    pub(crate) notify: Arc<tokio::sync::Notify>,
 }
 
 impl Waker {

@@ -5,6 +5,8 @@ mod coordinated_faults;
 mod fake;
 mod fetch_sessions;
 mod group_faults;
+mod queue_faults;
+mod queue_restarts;
 mod reading_faults;
 mod suite;
 mod tcp;
@@ -29,6 +31,9 @@ mod exactly_once;
 #[allow(dead_code, reason = "its main is for whoever runs it by itself")]
 #[path = "../../examples/one_database.rs"]
 mod one_database;
+#[allow(dead_code, reason = "its main is for whoever runs it by itself")]
+#[path = "../../examples/queue.rs"]
+mod queue;
 #[allow(dead_code, reason = "its main is for whoever runs it by itself")]
 #[path = "../../examples/sending.rs"]
 mod sending;

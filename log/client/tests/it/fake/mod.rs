@@ -7,6 +7,7 @@ mod coordinated;
 mod group;
 mod limits;
 mod partition;
+mod queue;
 mod transaction;
 
 use std::collections::{HashMap, VecDeque};
@@ -47,6 +48,7 @@ use tokio::sync::oneshot;
 use self::coordinated::Coordinated;
 use self::limits::Limits;
 use self::partition::Partition;
+use self::queue::Queue;
 use self::transaction::Transactional;
 
 /// What happens to one request.
@@ -102,6 +104,7 @@ struct State {
     offsets: HashMap<i32, i64>,
     limits: Limits,
     coordinated: Coordinated,
+    queue: Queue,
 }
 
 struct FakeConnection {
@@ -132,6 +135,7 @@ impl Fake {
             offsets: HashMap::new(),
             limits: Limits::default(),
             coordinated: Coordinated::default(),
+            queue: Queue::default(),
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -421,7 +425,7 @@ impl State {
             Request::LeaveGroup(_) => LeaveGroupResponse::default().into(),
             Request::OffsetCommit(request) => self.commit(request, code).into(),
             Request::OffsetFetch(request) => self.fetch_offsets(request).into(),
-            other => panic!("the fake does not know {}", other.api_key()),
+            other => self.answer_shared(node, other, refusal),
         }
     }
 

@@ -1,10 +1,13 @@
 //! The programs in `examples/`, run.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use thalweg_client::{ConsumerConfig, Offset, ProducerConfig, TopicPartition};
 
 use super::{Ground, read, read_to_end, texts};
 use crate::one_database::{self, Counts, Database};
-use crate::{at_least_once, at_most_once, custom_assignor, custom_partitioner, exactly_once, sending};
+use crate::{at_least_once, at_most_once, custom_assignor, custom_partitioner, exactly_once, queue, sending};
 
 /// A topic with these values in its two partitions.
 async fn topic_with(ground: &Ground, values: &[&str]) -> String {
@@ -138,4 +141,18 @@ pub async fn partitions_and_members_are_chosen_by_own_rules(ground: &Ground) {
     let group = ground.name("by-capacity");
     let shares = custom_assignor::run(&ground.client, &topic, &group, [1, 3]).await.expect("they join");
     assert_eq!(shares, [1, 3]);
+}
+
+pub async fn a_queue_is_worked_off(ground: &Ground) {
+    let topic = topic_with(ground, &["one", "poison", "two", "three", "four"]).await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let jobs = Arc::clone(&seen);
+    let process = move |job: &[u8]| {
+        jobs.lock().push(String::from_utf8_lossy(job).into_owned());
+        job != b"poison"
+    };
+    let rejected = queue::run(&ground.client, &topic, &ground.name("workers"), process).await;
+    assert_eq!(rejected.expect("they end"), ["poison"]);
+    let seen = sorted(std::mem::take(&mut *seen.lock()));
+    assert_eq!(seen, ["four", "one", "poison", "poison", "poison", "three", "two"]);
 }

@@ -13,6 +13,7 @@ mod crossing;
 mod examples;
 mod groups;
 mod lossy;
+mod queues;
 mod reading;
 mod script;
 mod transactions;
@@ -270,7 +271,13 @@ macro_rules! suite {
                     a_member_without_polls_is_lost;
                 coordinated: the_coordinator_shares_partitions_out, a_static_member_comes_back_to_its_partitions,
                     an_assignor_that_the_coordinator_lacks_is_told, topics_are_found_by_a_pattern;
-                examples: records_are_processed_and_not_again, records_are_transformed_exactly_once,
+                queues: members_share_records_and_each_is_delivered_once,
+                    released_records_come_again_and_rejected_ones_do_not,
+                    records_that_are_kept_too_long_go_to_others, a_record_that_is_renewed_stays,
+                    a_record_that_is_delivered_too_often_is_given_up, what_a_consumer_leaves_behind_comes_again,
+                    transactions_are_delivered_as_the_group_says, a_number_of_records_is_kept_to,
+                    a_lost_answer_leaves_open_what_was_said, a_name_that_is_taken_is_told;
+                examples: a_queue_is_worked_off, records_are_processed_and_not_again, records_are_transformed_exactly_once,
                     words_are_counted_exactly_once_in_one_database,
                     words_are_counted_exactly_once_in_postgres,
                     records_are_sent_in_four_ways, partitions_and_members_are_chosen_by_own_rules;
