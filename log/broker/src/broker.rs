@@ -288,7 +288,7 @@ fn check(config: &BrokerConfig) -> Result<(), Error> {
 fn open_directory(path: &PathBuf, cluster_id: Option<Uuid>) -> Result<Arc<DataDirectory>, Error> {
     let environment = Environment {
         filesystem: Arc::new(DiskFilesystem),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(SystemClock::new()),
         health: DirectoryHealth::new(path),
     };
     let fresh = Identity { cluster_id: topics::random_id(), node_uuid: topics::random_id() };
@@ -438,7 +438,7 @@ async fn start_coordinators(
     stop: &watch::Receiver<bool>,
     alive: &mpsc::Sender<Alive>,
 ) -> (Arc<GroupCoordinator>, Arc<TransactionCoordinator>) {
-    let clocks = Clocks::new(Arc::new(SystemClock));
+    let clocks = Clocks::new(Arc::new(SystemClock::new()));
     let setting = coordinator::Setting {
         partitions: Arc::clone(partitions),
         clocks,

@@ -72,7 +72,7 @@ fn compare(directory: &Path, logs: usize, bytes: usize, time: Duration) {
 fn run(directory: &Path, count: usize, bytes: usize, journal_files: usize, time: Duration) -> Cost {
     let environment = Environment {
         filesystem: Arc::new(DiskFilesystem),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(SystemClock::new()),
         health: DirectoryHealth::new(directory),
     };
     let identity = Identity { cluster_id: Uuid([1; 16]), node_uuid: Uuid([2; 16]) };

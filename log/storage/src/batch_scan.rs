@@ -216,7 +216,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let environment = Environment {
             filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SystemClock::new()),
             health: DirectoryHealth::new(directory.path()),
         };
         let path = directory.path().join("x.log");

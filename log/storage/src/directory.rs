@@ -17,6 +17,8 @@ const META_FILE: &str = "meta";
 const META_TEMPORARY: &str = "meta.tmp";
 /// What it begins with.
 const META_BEGINNING: &str = "format: ";
+/// What its last line begins with.
+const META_CHECKSUM: &str = "crc32c: ";
 
 /// The checksum and the space in front of the checkpoint's first line.
 const CHECKSUM: usize = 9;
@@ -230,15 +232,69 @@ fn read_meta(directory: &Path, environment: &Environment) -> Result<Option<Ident
         return Err(Error::NewerFormat { path, found: format, supported: FORMAT });
     }
     let id = |name| field(name).and_then(Uuid::parse);
+    // Directories of before it was written do without.
+    let checksum = text.find(META_CHECKSUM).map(|at| (text.get(..at), text.get(at + META_CHECKSUM.len()..)));
+    if let Some((content, checksum)) = checksum
+        && checksum != content.map(checksum_line).as_deref()
+    {
+        return Err(malformed("its checksum does not fit: restore it from a copy of the directory"));
+    }
     match (id("cluster_id: "), id("node_uuid: ")) {
         (Some(cluster_id), Some(node_uuid)) => Ok(Some(Identity { cluster_id, node_uuid })),
         _ => Err(malformed("a cluster id and a node uuid are expected")),
     }
 }
 
+/// The CRC-32C of the lines before it, as it stands in its own.
+fn checksum_line(content: &str) -> String {
+    format!("{:08x}\n", crc32c::crc32c(content.as_bytes()))
+}
+
 fn write_meta(directory: &Path, identity: Identity, environment: &Environment) -> Result<(), Error> {
     let Identity { cluster_id, node_uuid } = identity;
-    let text = format!("{META_BEGINNING}{FORMAT}\ncluster_id: {cluster_id}\nnode_uuid: {node_uuid}\n");
+    let content = format!("{META_BEGINNING}{FORMAT}\ncluster_id: {cluster_id}\nnode_uuid: {node_uuid}\n");
+    let text = format!("{content}{META_CHECKSUM}{}", checksum_line(&content));
     environment.replace(&directory.join(META_FILE), text.as_bytes())?;
     environment.sync_directory(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::environment::DirectoryHealth;
+    use crate::filesystem::DiskFilesystem;
+
+    #[test]
+    fn whose_it_is_is_read_as_it_is_written_and_not_otherwise() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let environment = Environment {
+            filesystem: Arc::new(DiskFilesystem),
+            clock: Arc::new(SystemClock::new()),
+            health: DirectoryHealth::new(directory.path()),
+        };
+        let path = directory.path().join(META_FILE);
+        let identity = Identity { cluster_id: Uuid(*b"0123456789abcdef"), node_uuid: Uuid([0xff; 16]) };
+        write_meta(directory.path(), identity, &environment).expect("written");
+        let text = std::fs::read_to_string(&path).expect("there");
+        let docs = include_str!("../../../docs/formats/checkpoints.md");
+        assert!(docs.contains(&text), "{text}");
+        for at in 0..text.len() {
+            let mut flipped = text.clone().into_bytes();
+            flipped[at] ^= 1;
+            for damaged in [&flipped, &text.as_bytes()[..at].to_vec()] {
+                std::fs::write(&path, damaged).expect("written");
+                match read_meta(directory.path(), &environment) {
+                    Ok(found) => assert_eq!(found, Some(identity), "damaged at {at}"),
+                    Err(error) => assert!(error.to_string().contains("meta"), "{error}"),
+                }
+            }
+        }
+        // As it was written before it had a checksum.
+        let (content, _) = text.split_once(META_CHECKSUM).expect("it has one");
+        std::fs::write(&path, content).expect("written");
+        assert_eq!(read_meta(directory.path(), &environment).expect("read"), Some(identity));
+    }
 }

@@ -23,6 +23,16 @@ impl LeaderEpochs {
         true
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Epoch and start of each, the newest first.
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = (LeaderEpoch, Offset)> + '_ {
+        self.entries.iter().rev().copied()
+    }
+
     pub(crate) fn latest(&self) -> Option<LeaderEpoch> {
         self.entries.last().map(|&(epoch, _)| epoch)
     }

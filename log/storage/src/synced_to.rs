@@ -149,18 +149,17 @@ impl SyncedTo {
         }
     }
 
-    /// The same, but for a log of which the journal must not bring back anything: the line is written in any case, and
-    /// twice, so that it counts even if one of them is damaged.
-    pub(crate) fn record_void(
+    /// The same, but for a log of which nothing must come back, from the journal or from before its start: the line is written
+    /// in any case, and twice, so that it counts even if one of them is damaged.
+    pub(crate) fn record_doubly(
         &self,
         partition: &TopicPartition,
         recorded: impl FnOnce() -> Option<Recorded>,
     ) -> Result<(), Error> {
         let mut state = self.state.lock();
         let Some(recorded) = recorded() else { return Ok(()) };
-        // With an empty line between, or a damaged line feed would join the two.
-        let line = line_of(partition, &recorded);
-        self.write_lines(&mut state, partition, recorded, &format!("{line}\n{line}"))
+        let lines = twice(&line_of(partition, &recorded));
+        self.write_lines(&mut state, partition, recorded, &lines)
     }
 
     fn write_lines(
@@ -223,11 +222,21 @@ fn rewrite(
 ) -> Result<(StoredFile, u64), Error> {
     let mut text = with_checksum(&format!("{}{VERSION}", SyncedTo::TITLE));
     for (partition, recorded) in standings {
-        text.push_str(&line_of(partition, recorded));
+        let line = line_of(partition, recorded);
+        // Of one whose first records were deleted there is no line before that would do.
+        match recorded.standing.log_start > Offset(0) {
+            true => text.push_str(&twice(&line)),
+            false => text.push_str(&line),
+        }
     }
     environment.replace_or_clear(path, text.as_bytes())?;
     environment.sync_directory(directory)?;
     Ok((environment.open(path, OpenMode::Write)?, text.len() as u64))
+}
+
+/// With an empty line between, or a damaged line feed would join the two.
+fn twice(line: &str) -> String {
+    format!("{line}\n{line}")
 }
 
 enum Line {
@@ -301,7 +310,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let environment = Environment {
             filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SystemClock::new()),
             health: DirectoryHealth::new(directory.path()),
         };
         let path = directory.path();
@@ -325,7 +334,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let environment = Environment {
             filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SystemClock::new()),
             health: DirectoryHealth::new(directory.path()),
         };
         let (path, partition) = (directory.path(), TopicPartition::new("flights", 3));
@@ -338,7 +347,7 @@ mod tests {
         };
         checkpoint.record(&partition, || Some(recorded(3))).expect("written");
         let before = std::fs::read(path.join(SyncedTo::FILE)).expect("there").len();
-        checkpoint.record_void(&partition, || Some(recorded(4))).expect("written");
+        checkpoint.record_doubly(&partition, || Some(recorded(4))).expect("written");
         let whole = std::fs::read(path.join(SyncedTo::FILE)).expect("there");
         for at in before..whole.len() {
             let mut damaged = whole.clone();

@@ -211,6 +211,8 @@ fn replay_batch(
 ) -> Result<(), JournalError> {
     let header = *batch.header();
     let damaged = |error| JournalError::Batch { offset: header.base_offset, error };
+    // After an orderly stop nobody has looked at it yet.
+    batch.verify().map_err(damaged)?;
     let producer = header.is_transactional().then_some(header.producer_id);
     for record in batch.records(scratch).map_err(damaged)? {
         let record = record.map_err(damaged)?;

@@ -115,6 +115,17 @@ impl<E: Entry> IndexFile<E> {
         self.tail_start = self.written;
     }
 
+    /// The content of the file, which has every entry.
+    pub(crate) fn content(&self, environment: &Environment) -> Result<Vec<u8>, Error> {
+        assert_eq!(self.written, self.len(), "nothing waits to be written");
+        let mut bytes = vec![0; self.size_in_bytes()];
+        if !bytes.is_empty() {
+            let file = self.file.get(environment)?;
+            environment.read_at(&file, self.file.path(), &mut bytes, 0)?;
+        }
+        Ok(bytes)
+    }
+
     pub(crate) fn sync(&self, environment: &Environment) -> Result<(), Error> {
         self.file.sync(environment)
     }
@@ -310,7 +321,7 @@ mod tests {
     fn environment(directory: &Path) -> Environment {
         Environment {
             filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SystemClock::new()),
             health: DirectoryHealth::new(directory),
         }
     }

@@ -109,7 +109,7 @@ impl Log {
     /// Tells the checkpoint, lastingly, what the log's offsets are and which entries of the journal are void.
     pub(super) fn save_void(&self) -> Result<(), Error> {
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.record_void(&self.partition, || self.recorded_while_open())?;
+            checkpoint.record_doubly(&self.partition, || self.recorded_while_open())?;
             checkpoint.sync()?;
         }
         Ok(())

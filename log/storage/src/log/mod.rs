@@ -1,5 +1,6 @@
 //! One partition's log.
 
+mod aborted_sums;
 mod append;
 mod clean;
 mod cleaned_to;
@@ -23,6 +24,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 
+use crate::clock::Pace;
 use crate::config::{Durability, LogConfig};
 use crate::environment::Environment;
 use crate::error::Error;
@@ -32,6 +34,7 @@ use crate::producers::{ProducerStates, UndecidedTransactions};
 use crate::segment::Segment;
 use crate::synced_to::{Recorded, SyncedTo};
 
+use aborted_sums::AbortedSums;
 pub(crate) use append::MOST_DECOMPRESSED;
 pub(crate) use clean::{Cleanable, Source};
 pub(crate) use cleaned_to::CleanedTo;
@@ -97,10 +100,13 @@ struct Writer {
     producers: ProducerStates,
     epochs: LeaderEpochs,
     cleaned: CleanedTo,
+    aborted_sums: AbortedSums,
     /// How often the log was truncated since it was opened.
     truncations: u64,
     unsynced: Unsynced,
     trash: Vec<Trash>,
+    /// Of the clock between one retention and the next.
+    pace: Pace,
 }
 
 /// The offsets that readers look at without a lock. They are written by the holder of `writer`, except for

@@ -9,6 +9,7 @@ use thalweg_protocol::{Offset, TopicPartition, Uuid};
 
 use super::recovery::{Recovered, recover};
 use super::{Log, Offsets, Standing, Writer};
+use crate::clock::Pace;
 use crate::config::LogConfig;
 use crate::environment::Environment;
 use crate::error::{Corruption, Error};
@@ -68,8 +69,17 @@ impl Log {
         checkpoint: Option<Arc<SyncedTo>>,
         recovered: Recovered,
     ) -> Arc<Self> {
-        let Recovered { segments, producers, ended, epochs, cleaned, log_start, log_end, unsynced } =
-            recovered;
+        let Recovered {
+            segments,
+            producers,
+            ended,
+            epochs,
+            cleaned,
+            aborted_sums,
+            log_start,
+            log_end,
+            unsynced,
+        } = recovered;
         let high_watermark = standing.high_watermark.max(log_start).min(log_end);
         let mut undecided = UndecidedTransactions::new(producers.open_transactions());
         for ended in &ended {
@@ -82,6 +92,7 @@ impl Log {
         } else {
             log_end
         };
+        let pace = Pace::of(&*environment.clock);
         let void_to = checkpoint.as_ref().map(|checkpoint| checkpoint.journal_round()).unwrap_or_default();
         Arc::new_cyclic(|me| Self {
             partition,
@@ -98,7 +109,15 @@ impl Log {
             config: RwLock::new(Arc::new(config)),
             changing: Mutex::default(),
             syncing: Mutex::new(()),
-            writer: Mutex::new(Writer { producers, epochs, cleaned, unsynced, ..Writer::default() }),
+            writer: Mutex::new(Writer {
+                producers,
+                epochs,
+                cleaned,
+                aborted_sums,
+                unsynced,
+                pace,
+                ..Writer::default()
+            }),
             segments: RwLock::new(Arc::new(segments)),
             undecided: Mutex::new(undecided),
             offsets: Offsets {
@@ -141,7 +160,10 @@ impl Log {
 
     fn prepare_to_finish(&self) -> Result<(), Error> {
         let mut writer = self.lock_writer()?;
-        self.active().complete_indexes(&self.environment)?;
+        let active = self.active();
+        active.complete_indexes(&self.environment)?;
+        let aborted = active.aborted_content(&self.environment)?;
+        writer.unsynced.aborted_sums |= writer.aborted_sums.enter(active.base_offset(), &aborted);
         let snapshot = self.write_snapshot(&writer, self.log_end_offset())?;
         writer.unsynced.snapshots.push(snapshot);
         writer.unsynced.directory = true;

@@ -120,6 +120,7 @@ impl Log {
                 continue;
             };
             if stretch.from < stretch.to {
+                segment.check(stretch.from, stretch.to, environment)?;
                 info.records = Some(segment.slice(stretch.from, stretch.to, environment)?);
                 if bound == ReadBound::LastStableOffset {
                     info.aborted_transactions =

@@ -13,6 +13,7 @@ use crate::segment::{DELETED_SUFFIX, FileKind, Segment, file_name, parse_file_na
 /// Files that wait to be removed.
 #[derive(Debug)]
 pub(super) struct Trash {
+    /// On the monotonic clock.
     due_ms: i64,
     files: Vec<PathBuf>,
 }
@@ -47,11 +48,15 @@ impl Log {
     /// I/O errors.
     pub fn apply_retention(&self) -> Result<usize, Error> {
         let config = self.config();
-        let now_ms = self.environment.clock.now_ms();
+        let clock = &self.environment.clock;
+        let now_ms = clock.now_ms();
         let changing = self.lock_changing()?;
         let syncing = self.syncing.lock();
         let new_start = {
             let mut writer = self.lock_writer()?;
+            // A producer is silent for as long as it is, whatever the wall clock is set to.
+            let jumped_ms = writer.pace.jumped_ms(now_ms, clock.monotonic_ms());
+            writer.producers.clock_jumped(jumped_ms, now_ms);
             writer.producers.expire(now_ms, config.producer_expiration_ms);
             self.start_after_retention(&mut writer, &config, now_ms)?
         };
@@ -62,7 +67,7 @@ impl Log {
         self.close_idle_files();
         // Removing large files takes long, and rounds wait for whoever syncs, a deletion for whoever changes segments.
         drop((syncing, changing));
-        self.remove_trash(now_ms)?;
+        self.remove_trash(clock.monotonic_ms())?;
         Ok(deleted)
     }
 
@@ -139,6 +144,7 @@ impl Log {
             let below = segments.iter().skip(1).take_while(|next| next.base_offset() <= offset).count();
             *self.segments.write() = Arc::new(segments[below..].to_vec());
             writer.unsynced.forget_below(segments[below].base_offset());
+            writer.aborted_sums.keep(segments[below].base_offset(), Offset(i64::MAX));
             segments[..below].to_vec()
         };
         if dropped.is_empty() {
@@ -151,7 +157,8 @@ impl Log {
     /// Tells the checkpoint, lastingly, what the log's offsets are.
     pub(super) fn save_standing(&self) -> Result<(), Error> {
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.record(&self.partition, || self.recorded_while_open())?;
+            // A line that is lost must not bring deleted records back.
+            checkpoint.record_doubly(&self.partition, || self.recorded_while_open())?;
             checkpoint.sync()?;
         }
         Ok(())
@@ -179,14 +186,14 @@ impl Log {
             }
         }
         dropped.iter().for_each(|segment| segment.close());
-        let due_ms = environment.clock.now_ms().saturating_add(self.config().file_delete_delay_ms);
+        let due_ms = environment.clock.monotonic_ms().saturating_add(self.config().file_delete_delay_ms);
         self.writer.lock().trash.push(Trash { due_ms, files });
         environment.sync_directory(&self.directory)
     }
 
-    fn remove_trash(&self, now_ms: i64) -> Result<(), Error> {
+    fn remove_trash(&self, monotonic_ms: i64) -> Result<(), Error> {
         let due: Vec<Trash> =
-            self.writer.lock().trash.extract_if(.., |trash| trash.due_ms <= now_ms).collect();
+            self.writer.lock().trash.extract_if(.., |trash| trash.due_ms <= monotonic_ms).collect();
         for file in due.iter().flat_map(|trash| &trash.files) {
             self.environment.remove(file)?;
         }

@@ -57,6 +57,7 @@ impl Log {
             return Ok(());
         }
         active.complete_indexes(&self.environment)?;
+        let aborted = active.aborted_content(&self.environment)?;
         let next = Segment::create(&self.directory, base_offset, &self.environment)?;
         let snapshot = match self.write_snapshot(writer, base_offset) {
             Ok(snapshot) => snapshot,
@@ -71,6 +72,7 @@ impl Log {
         let mut segments = Vec::clone(&self.segments());
         segments.push(Arc::new(next));
         *self.segments.write() = Arc::new(segments);
+        writer.unsynced.aborted_sums |= writer.aborted_sums.enter(active.base_offset(), &aborted);
         writer.unsynced.closed.push(active);
         (writer.unsynced.active, writer.unsynced.journaled) = (None, false);
         writer.unsynced.snapshots.push(snapshot);

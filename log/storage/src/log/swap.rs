@@ -83,7 +83,13 @@ impl Log {
         let mut state = SegmentState::new(directory, base_offset, index_lengths);
         state.restore(size, newest, first_timestamp, environment)?;
         let segment = Arc::new(Segment::existing(directory, base_offset, state));
-        let _writer = self.writer.lock();
+        let aborted = segment.aborted_content(environment)?;
+        let mut writer = self.writer.lock();
+        for source in &replacement.sources[1..] {
+            writer.aborted_sums.enter(source.base_offset(), &[]);
+        }
+        writer.aborted_sums.enter(base_offset, &aborted);
+        writer.unsynced.aborted_sums = true;
         let segments = self.segments();
         let at =
             self.place_in(&segments, replacement).expect("whoever removes segments settles a swap first");

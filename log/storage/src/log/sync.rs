@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use thalweg_protocol::Offset;
 
 use super::Log;
+use super::aborted_sums::ABORTED_SUMS_FILE;
 use super::cleaned_to::CLEANED_TO_FILE;
 use crate::error::Error;
 use crate::filesystem::OnDemandFile;
@@ -30,6 +31,8 @@ pub(super) struct Unsynced {
     pub(super) epochs: bool,
     /// Whether the file that says how far the log is cleaned is out of date.
     pub(super) cleaned: bool,
+    /// Whether the file of the checksums of indexes is out of date.
+    pub(super) aborted_sums: bool,
 }
 
 impl Log {
@@ -52,7 +55,8 @@ impl Log {
             let unsynced = std::mem::take(&mut writer.unsynced);
             let epochs = unsynced.epochs.then(|| (EPOCHS_FILE, writer.epochs.encode()));
             let cleaned = unsynced.cleaned.then(|| (CLEANED_TO_FILE, writer.cleaned.encode()));
-            (unsynced, self.active(), self.log_end_offset(), [epochs, cleaned])
+            let sums = unsynced.aborted_sums.then(|| (ABORTED_SUMS_FILE, writer.aborted_sums.encode()));
+            (unsynced, self.active(), self.log_end_offset(), [epochs, cleaned, sums])
         };
         if let Err(error) = self.carry_out(&mut unsynced, &active, texts) {
             if error.is_retriable() {
@@ -70,7 +74,7 @@ impl Log {
         &self,
         unsynced: &mut Unsynced,
         active: &Segment,
-        texts: [Option<(&str, String)>; 2],
+        texts: [Option<(&str, String)>; 3],
     ) -> Result<(), Error> {
         let environment = &self.environment;
         for segment in &unsynced.closed {
@@ -97,8 +101,9 @@ impl Log {
 impl Unsynced {
     /// Whether at most the end of the active segment is unsynced.
     pub(super) fn is_tail(&self) -> bool {
-        let Self { closed, snapshots, active: _, journaled: _, directory, epochs, cleaned } = self;
-        closed.is_empty() && snapshots.is_empty() && !directory && !epochs && !cleaned
+        let Self { closed, snapshots, active: _, journaled: _, directory, epochs, cleaned, aborted_sums } =
+            self;
+        closed.is_empty() && snapshots.is_empty() && !directory && !epochs && !cleaned && !aborted_sums
     }
 
     /// Notes that the active segment was written to at `position`.
@@ -129,5 +134,6 @@ impl Unsynced {
         self.directory |= earlier.directory;
         self.epochs |= earlier.epochs;
         self.cleaned |= earlier.cleaned;
+        self.aborted_sums |= earlier.aborted_sums;
     }
 }

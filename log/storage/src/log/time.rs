@@ -108,12 +108,14 @@ impl Log {
         let mut found = None;
         self.each_record(segment, located, header, |at, offset| {
             if at >= timestamp && offset >= from {
-                let leader_epoch = header.partition_leader_epoch;
-                found = Some(TimestampOffset { timestamp: at, offset, leader_epoch });
+                found = Some((at, offset));
             }
             found.is_none()
         })?;
-        Ok(found)
+        // The one in the batch lies outside of its checksum.
+        let told =
+            |(timestamp, offset)| TimestampOffset { timestamp, offset, leader_epoch: self.epoch_at(offset) };
+        Ok(found.map(told))
     }
 
     /// Calls `look` with timestamp and offset of the records of a batch, until it returns false.
@@ -131,6 +133,7 @@ impl Log {
             segment.corrupt(located.position, Corruption::Batch { expected: header.base_offset, problem })
         };
         let batch = RecordBatch::only(bytes.freeze()).map_err(damaged)?;
+        batch.verify().map_err(damaged)?;
         SCRATCH.with_borrow_mut(|scratch| {
             for record in batch.records(scratch).map_err(damaged)? {
                 let record = record.map_err(damaged)?;

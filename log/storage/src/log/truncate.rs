@@ -75,6 +75,7 @@ impl Log {
         writer.truncations += 1;
         writer.cleaned = CleanedTo { to: offset, ..CleanedTo::default() };
         writer.unsynced = Default::default();
+        writer.unsynced.aborted_sums = writer.aborted_sums.keep(offset, offset);
         writer.unsynced.directory = true;
         writer.unsynced.cleaned = true;
         self.replace_undecided(&writer);
@@ -142,6 +143,7 @@ impl Log {
             writer.cleaned.to = offset;
             writer.unsynced.cleaned = true;
         }
+        writer.aborted_sums.keep(Offset(0), last.base_offset());
         writer.unsynced.closed.retain(|closed| closed.base_offset() < last.base_offset());
         writer.unsynced.snapshots.clear();
         writer.unsynced.wrote(0);

@@ -66,7 +66,7 @@ struct Changes {
     offline: BTreeMap<TopicPartition, OfflineLog>,
     /// Those of them that have not got what the journal has.
     unreplayed: BTreeSet<TopicPartition>,
-    /// Directories of deleted logs, with the time in ms since 1970 from which they may be removed.
+    /// Directories of deleted logs, with the time in ms of the monotonic clock from which they may be removed.
     deleted: Vec<(i64, PathBuf)>,
     is_closed: bool,
 }
@@ -162,7 +162,7 @@ impl LogManager {
         remove_tree(&path, environment)?;
         // A line of an earlier log of this name must not be taken for this one's.
         let line = nothing(topic_id, &self.checkpoint);
-        self.checkpoint.record_void(partition, || Some(line))?;
+        self.checkpoint.record_doubly(partition, || Some(line))?;
         self.checkpoint.sync()?;
         let checkpoint = Some(Arc::clone(&self.checkpoint));
         let standing = Standing::default();
@@ -262,7 +262,7 @@ impl LogManager {
         if is_gone {
             return Ok(());
         }
-        let due_ms = environment.clock.now_ms().saturating_add(DELETE_DELAY_MS);
+        let due_ms = environment.clock.monotonic_ms().saturating_add(DELETE_DELAY_MS);
         changes.deleted.push((due_ms, to));
         environment.sync_directory(self.directory.path())
     }
@@ -290,7 +290,7 @@ impl LogManager {
     /// or so, on a thread that may block. Errors are logged.
     pub fn remove_deleted(&self) {
         let environment = self.directory.environment();
-        let now_ms = environment.clock.now_ms();
+        let now_ms = environment.clock.monotonic_ms();
         let is_needed = environment.health.is_short_of_space();
         let is_due = |(due_ms, _): &mut (i64, PathBuf)| *due_ms <= now_ms || is_needed;
         let due: Vec<_> = self.changes.lock().deleted.extract_if(.., is_due).collect();

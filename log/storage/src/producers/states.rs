@@ -330,6 +330,16 @@ impl ProducerStates {
         Some(CompletedTransaction { producer_id: id, first_offset, last_offset: offset, last_stable_offset })
     }
 
+    /// The wall clock shows so much more, or less, than the time that has passed: whoever was active a while ago still was.
+    pub(crate) fn clock_jumped(&mut self, by_ms: i64, now_ms: i64) {
+        if by_ms == 0 {
+            return;
+        }
+        for producer in self.producers.values_mut() {
+            producer.last_active_ms = producer.last_active_ms.saturating_add(by_ms).min(now_ms);
+        }
+    }
+
     /// Forgets the producers without an open transaction that have been silent for `expiration_ms`.
     pub(crate) fn expire(&mut self, now_ms: i64, expiration_ms: i64) {
         self.producers.retain(|_, producer| {

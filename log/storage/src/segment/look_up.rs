@@ -59,14 +59,13 @@ impl Segment {
         };
         let entry = looked_up.last_low(low, environment)?;
         // A damaged index may point anywhere.
-        let from = entry.map_or(0, |entry| entry.position as u64);
-        let from = if from < size { from } else { 0 };
-        match self.scan_for(offset, from, size, environment)? {
+        let entry = entry.filter(|entry| 0 < entry.position && (entry.position as u64) < size);
+        match self.scan_for(offset, entry, size, environment)? {
             Search::Found(place) => Ok(place),
-            Search::Damage(_) if from > 0 => {
+            Search::Damage(_) if entry.is_some() => {
                 // The index misleads. The batches tell themselves where they are.
                 tracing::warn!(segment = %self.log.path().display(), "the index is damaged, searching without it");
-                match self.scan_for(offset, 0, size, environment)? {
+                match self.scan_for(offset, None, size, environment)? {
                     Search::Found(place) => Ok(place),
                     Search::Damage(error) => Err(error),
                 }
@@ -75,36 +74,53 @@ impl Segment {
         }
     }
 
+    /// Goes from batch to batch, from the one that `entry` of the index is of.
     fn scan_for(
         &self,
         offset: Offset,
-        from: u64,
+        entry: Option<OffsetEntry>,
         size: u64,
         environment: &Environment,
     ) -> Result<Search, Error> {
         let file = self.log.get(environment)?;
         let path = self.log.path();
+        let from = entry.map_or(0, |entry| entry.position as u64);
         let mut scan = BatchScan::new(environment, &file, path, from, size, BatchScan::LOOK_UP_WINDOW);
-        let mut is_first = true;
+        let mut of_entry = entry.map(|entry| self.base_offset.plus(i64::from(entry.relative_offset)));
+        let mut expected = None;
         loop {
             match scan.next_header()? {
                 Scanned::Batch { position, header } => {
-                    let misled = is_first && from > 0 && header.base_offset > offset;
-                    if header.base_offset < self.base_offset || misled {
-                        let problem = Corruption::Gap { expected: offset, found: header.base_offset };
+                    let is_in_order = match (of_entry.take(), expected) {
+                        // Of several batches that were appended at once it names the last.
+                        (Some(last_offset), _) => header.last_offset() <= last_offset,
+                        (None, expected) => self.may_follow(expected, &header),
+                    };
+                    if !is_in_order {
+                        let expected = expected.unwrap_or(offset);
+                        let problem = Corruption::Gap { expected, found: header.base_offset };
                         return Ok(Search::Damage(self.corrupt(position, problem)));
                     }
+                    expected = Some(header.next_offset());
                     if header.last_offset() >= offset {
                         let end = position + header.size_in_bytes() as u64;
                         return Ok(Search::Found(Place::Batch(Located { position, end })));
                     }
-                    is_first = false;
                 }
                 Scanned::Damage { position, damage } => {
                     return Ok(Search::Damage(self.corrupt(position, damage.corruption(offset))));
                 }
                 Scanned::End => return Ok(Search::Found(Place::End(size))),
             }
+        }
+    }
+
+    /// Whether a batch may come next where this offset is expected; the segment's own at its begin.
+    fn may_follow(&self, expected: Option<Offset>, header: &BatchHeader) -> bool {
+        let expected = expected.unwrap_or(self.base_offset);
+        match &self.unchecked {
+            Some(unchecked) => unchecked.continues(expected, header),
+            None => header.base_offset >= expected,
         }
     }
 
@@ -133,8 +149,20 @@ impl Segment {
     ) -> Result<Option<Offset>, Error> {
         let low = |entry: &OffsetEntry| (entry.position as u64) < position;
         let looked_up = self.state.read().offsets.look_up(low, true);
-        let entry = looked_up.first_high(low, environment)?;
-        Ok(entry.map(|entry| self.base_offset.plus(i64::from(entry.relative_offset) + 1)))
+        let Some(entry) = looked_up.first_high(low, environment)? else { return Ok(None) };
+        let last_offset = self.base_offset.plus(i64::from(entry.relative_offset));
+        // What is too low would hide aborted transactions.
+        let is_true =
+            self.unchecked.is_none() || self.ends_at(entry.position as u64, last_offset, environment)?;
+        Ok(is_true.then(|| last_offset.plus(1)))
+    }
+
+    /// Whether a batch stands at `position` that ends at or before this offset.
+    fn ends_at(&self, position: u64, last_offset: Offset, environment: &Environment) -> Result<bool, Error> {
+        let (file, path, size) = (self.log.get(environment)?, self.log.path(), self.size_in_bytes());
+        let mut scan = BatchScan::new(environment, &file, path, position, size, BatchHeader::SIZE);
+        let found = scan.next_header()?;
+        Ok(matches!(found, Scanned::Batch { header, .. } if header.last_offset() <= last_offset))
     }
 
     /// The first batch at or after `from` with a timestamp at or above `timestamp`, according to the headers.
@@ -149,17 +177,23 @@ impl Segment {
             let state = self.state.read();
             (state.times.look_up(low, false), state.size)
         };
-        let start = match looked_up.last_low(low, environment)? {
-            // Every record up to this entry's offset is older.
-            Some(entry) => self.base_offset.plus(i64::from(entry.relative_offset)).max(from),
-            None => from.max(self.base_offset),
+        // Every record up to this entry's offset is older.
+        let entry = looked_up.last_low(low, environment)?;
+        let start = match entry.map(|entry| (entry, self.base_offset.plus(i64::from(entry.relative_offset))))
+        {
+            Some((entry, offset)) if offset > from && self.is_newest_at(&entry, offset, environment)? => {
+                offset
+            }
+            _ => from.max(self.base_offset),
         };
         let position = self.locate(start, environment)?.position();
         let file = self.log.get(environment)?;
         let path = self.log.path();
         let mut scan = BatchScan::new(environment, &file, path, position, size, BatchScan::LOOK_UP_WINDOW);
         loop {
-            match scan.next_header()? {
+            // Of what was there when the log was opened the headers may be damaged, and nobody else looks at these.
+            let found = if self.unchecked.is_some() { scan.next_verified()? } else { scan.next_header()? };
+            match found {
                 Scanned::Batch { position, header } if header.newest_record_timestamp() >= timestamp => {
                     let end = position + header.size_in_bytes() as u64;
                     return Ok(Some((Located { position, end }, header)));
@@ -171,6 +205,27 @@ impl Segment {
                 Scanned::End => return Ok(None),
             }
         }
+    }
+}
+
+impl Segment {
+    /// Whether the batch that ends with this offset is the one that an entry of the time index is of.
+    fn is_newest_at(
+        &self,
+        entry: &TimeEntry,
+        offset: Offset,
+        environment: &Environment,
+    ) -> Result<bool, Error> {
+        if self.unchecked.is_none() {
+            return Ok(true);
+        }
+        let Some(Located { position, end }) = self.locate(offset, environment)?.batch() else {
+            return Ok(false);
+        };
+        let (file, path) = (self.log.get(environment)?, self.log.path());
+        let mut scan = BatchScan::new(environment, &file, path, position, end, BatchHeader::SIZE);
+        let Scanned::Batch { header, .. } = scan.next_header()? else { return Ok(false) };
+        Ok(header.last_offset() == offset && header.newest_record_timestamp() == entry.timestamp)
     }
 }
 

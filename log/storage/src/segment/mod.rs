@@ -4,6 +4,7 @@ mod files;
 mod index_builder;
 mod look_up;
 mod state;
+mod unchecked;
 
 use std::io::IoSlice;
 use std::path::Path;
@@ -24,6 +25,7 @@ pub(crate) use files::{
 pub(crate) use index_builder::{IndexBuilder, encode_index};
 pub(crate) use look_up::{Located, Place};
 pub(crate) use state::{Newest, SegmentState};
+pub(crate) use unchecked::Unchecked;
 
 /// A stretch of the log in one file, named by the offset of its first record.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub(crate) struct Segment {
     /// Guards what an append changes after it has written: the size up to which the file holds batches, the
     /// indexes, the largest timestamp. Readers hold it while they look something up in memory.
     state: RwLock<SegmentState>,
+    /// What of it nobody has looked at since the log was opened.
+    unchecked: Option<Unchecked>,
 }
 
 impl Segment {
@@ -53,7 +57,7 @@ impl Segment {
             Ok(file) => {
                 let log = OnDemandFile::new(path_of(FileKind::Log), Some(file));
                 let state = SegmentState::new(directory, base_offset, [0; 3]);
-                Ok(Self { base_offset, log, state: RwLock::new(state) })
+                Ok(Self { base_offset, log, state: RwLock::new(state), unchecked: None })
             }
             Err(error) => {
                 // Left behind, they would later look like a segment in the middle of another one.
@@ -68,7 +72,12 @@ impl Segment {
     /// A segment whose files exist.
     pub(crate) fn existing(directory: &Path, base_offset: Offset, state: SegmentState) -> Self {
         let log = OnDemandFile::new(directory.join(file_name(base_offset, FileKind::Log)), None);
-        Self { base_offset, log, state: RwLock::new(state) }
+        Self { base_offset, log, state: RwLock::new(state), unchecked: None }
+    }
+
+    /// The same, but one that was only glanced at.
+    pub(crate) fn glanced_at(self, unchecked: Unchecked) -> Self {
+        Self { unchecked: Some(unchecked), ..self }
     }
 
     pub(crate) fn base_offset(&self) -> Offset {
@@ -121,6 +130,11 @@ impl Segment {
         self.state.write().complete(environment)
     }
 
+    /// The content of the index of aborted transactions, which must be complete.
+    pub(crate) fn aborted_content(&self, environment: &Environment) -> Result<Vec<u8>, Error> {
+        self.state.read().transactions.content(environment)
+    }
+
     /// Releases what only an active segment needs in memory.
     pub(crate) fn release(&self) {
         self.state.write().release();
@@ -142,6 +156,9 @@ impl Segment {
         environment: &Environment,
     ) -> Result<(), Error> {
         let file = self.log.get(environment)?;
+        if let Some(unchecked) = &self.unchecked {
+            unchecked.truncate(position);
+        }
         let mut state = self.state.write();
         state.truncate(position, next_offset, environment)?;
         state.newest = state.find_newest(&file, self.log.path(), environment)?;

@@ -30,6 +30,7 @@ struct State {
     is_full: bool,
     is_out_of_descriptors: bool,
     is_cold: bool,
+    is_unreadable: bool,
 }
 
 /// What a crash leaves of what was not synced.
@@ -109,6 +110,7 @@ impl SimulatedFilesystem {
             is_full: false,
             is_out_of_descriptors: false,
             is_cold: false,
+            is_unreadable: false,
         };
         Self { root, state: Mutex::new(state) }
     }
@@ -143,6 +145,11 @@ impl SimulatedFilesystem {
     /// From now on nothing is in the page cache, or everything is.
     pub fn set_cold(&self, is_cold: bool) {
         self.state.lock().is_cold = is_cold;
+    }
+
+    /// From now on reading a file fails as it does where the disk cannot, or no longer does.
+    pub fn set_unreadable(&self, is_unreadable: bool) {
+        self.state.lock().is_unreadable = is_unreadable;
     }
 
     /// The changing operations so far, failed ones included.
@@ -231,7 +238,13 @@ impl Filesystem for SimulatedFilesystem {
     }
 
     fn read_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<()> {
-        self.state.lock().check()?;
+        {
+            let state = self.state.lock();
+            state.check()?;
+            if state.is_unreadable {
+                return Err(io::Error::from_raw_os_error(libc::EIO));
+            }
+        }
         DiskFilesystem.read_at(file, out, position)
     }
 

@@ -3,7 +3,8 @@
 use bytes::BytesMut;
 use thalweg_protocol::record::{RecordBatch, RecordErrorKind};
 use thalweg_protocol::{Compression, LeaderEpoch, Offset};
-use thalweg_storage::{AppendOrigin, CleanupPolicy, Error, LogConfig, ReadBound, TimeQuery};
+use thalweg_storage::testing::Crash;
+use thalweg_storage::{AppendOrigin, CleanupPolicy, Error, LogConfig, ReadBound, Standing, TimeQuery};
 
 use crate::harness::{EPOCH, Make, NOW_MS, World, append, commit, records, small, values};
 
@@ -51,6 +52,60 @@ fn with_checksum(change: impl Fn(&mut [u8])) -> impl Fn(&mut [u8]) {
         let crc = crc32c::crc32c(&bytes[21..]);
         bytes[17..21].copy_from_slice(&crc.to_be_bytes());
     }
+}
+
+/// A batch whose checksum is zero. Each bit of the value changes the checksum in a way of its own, whatever the others
+/// are (it is linear): 64 of them are enough to choose from.
+fn batch_with_checksum_zero() -> RecordBatch {
+    let whole = Make::values(&["12345678"]).batch().into_bytes();
+    let at = whole.windows(8).position(|window| window == b"12345678").expect("its value");
+    let checksum = |bytes: &[u8]| crc32c::crc32c(&bytes[21..]);
+    let original = checksum(&whole);
+    // Which bits lead to which change; reduced as they come, by the highest bit of the change.
+    let mut by_highest = [(0_u32, 0_u64); 32];
+    let reduce = |mut change: u32, mut bits: u64, by_highest: &[(u32, u64); 32]| {
+        while change != 0 {
+            let (other, others) = by_highest[change.ilog2() as usize];
+            if other == 0 {
+                break;
+            }
+            (change, bits) = (change ^ other, bits ^ others);
+        }
+        (change, bits)
+    };
+    for bit in 0..64 {
+        let mut flipped = whole.to_vec();
+        flipped[at + bit / 8] ^= 1 << (bit % 8);
+        let (change, bits) = reduce(checksum(&flipped) ^ original, 1 << bit, &by_highest);
+        if change != 0 {
+            by_highest[change.ilog2() as usize] = (change, bits);
+        }
+    }
+    let (rest, bits) = reduce(original, 0, &by_highest);
+    assert_eq!(rest, 0, "every change can be had");
+    let mut forged = BytesMut::from(&whole[..]);
+    for bit in (0..64).filter(|bit| bits >> bit & 1 == 1) {
+        forged[at + bit / 8] ^= 1 << (bit % 8);
+    }
+    assert_eq!(checksum(&forged), 0);
+    forged[17..21].fill(0);
+    RecordBatch::only(forged.freeze()).expect("a batch")
+}
+
+#[test]
+fn a_checksum_of_zero_is_as_good_as_any() {
+    let mut world = World::new();
+    let log = world.create(&small());
+    let batch = batch_with_checksum_zero();
+    for _ in 0..2 {
+        log.append_as_leader(&batch, EPOCH, AppendOrigin::Client { guard: None }).expect("it is appended");
+    }
+    commit(&log);
+    assert_eq!(records(&log, Offset(0), ReadBound::HighWatermark).len(), 2);
+    drop(log);
+    world.crash(Crash::Kept);
+    let log = world.open(&small(), Standing { synced_to: Some(Offset(1)), ..Standing::default() });
+    assert_eq!(records(&log, Offset(0), ReadBound::LogEnd).len(), 2, "recovery takes it for what it is");
 }
 
 #[test]

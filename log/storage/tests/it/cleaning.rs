@@ -30,6 +30,6 @@ fn cleaner_with(memory_bytes: usize) -> Cleaner {
     Cleaner::new(&CleanerConfig { memory_bytes, io_bytes_per_second: u64::MAX }, 42)
 }
 
-fn clean(log: &Log) -> CleaningReport {
+pub fn clean(log: &Log) -> CleaningReport {
     cleaner().clean_log(log).expect("it can be cleaned").expect("it is compacted")
 }

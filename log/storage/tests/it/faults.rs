@@ -2,9 +2,11 @@
 
 use thalweg_protocol::Offset;
 use thalweg_storage::testing::{Crash, OperationKind};
-use thalweg_storage::{Error, Operation, ReadBound, Standing};
+use thalweg_storage::{Error, Operation, ReadBound, Standing, TimeQuery};
 
-use crate::harness::{Make, World, append, commit, records, small, synced_to, try_append, values};
+use crate::harness::{
+    Make, NOW_MS, TOPIC_ID, World, append, commit, partition, records, small, synced_to, try_append, values,
+};
 
 #[test]
 fn a_full_disk_refuses_and_nothing_is_lost() {
@@ -78,6 +80,33 @@ fn exhausted_descriptors_refuse_and_pass() {
 }
 
 #[test]
+fn without_descriptors_old_segments_cannot_be_read_for_the_moment() {
+    let mut world = World::new();
+    let log = world.create(&small());
+    for n in 0..40 {
+        append(&log, Make::values(&[&format!("{n}")]));
+    }
+    log.close().expect("closed");
+    drop(log);
+    world.crash(Crash::Dropped);
+    let log = world.open(&small(), Standing { is_clean: true, ..synced_to(40) });
+    commit(&log);
+    for _ in 0..2 {
+        log.apply_retention().expect("files that are idle from one time to the next are closed");
+    }
+    world.disk.set_out_of_descriptors(true);
+    let error = log.read(Offset(0), 100, ReadBound::LogEnd, true).expect_err("its file is not open");
+    assert!(matches!(error, Error::TooManyOpenFiles { .. }) && error.is_retriable(), "{error}");
+    let error = log.offset_for_time(TimeQuery::At(NOW_MS)).expect_err("nor is its index");
+    assert!(matches!(error, Error::TooManyOpenFiles { .. }), "{error}");
+    world.disk.set_out_of_descriptors(false);
+    assert_eq!(values(&log).len(), 40, "the log goes on");
+    append(&log, Make::values(&["40"]));
+    commit(&log);
+    assert_eq!(values(&log).len(), 41);
+}
+
+#[test]
 fn a_failed_sync_takes_the_directory_offline_and_is_not_tried_again() {
     let mut world = World::new();
     let environment = world.environment();
@@ -127,6 +156,60 @@ fn a_failed_write_takes_the_directory_offline() {
     assert_eq!(values(&log), ["a"]);
     append(&log, Make::values(&["b"]));
     assert_eq!(values(&log), ["a", "b"]);
+}
+
+#[test]
+fn a_failed_read_takes_the_directory_offline_and_takes_nothing_back() {
+    let mut world = World::new();
+    let log = world.create(&small());
+    for n in 0..40 {
+        append(&log, Make::values(&[&format!("{n}")]).at(NOW_MS + n));
+    }
+    log.close().expect("closed");
+    drop(log);
+    // Whoever reads first, a read or a look-up.
+    for query in [None, Some(TimeQuery::At(NOW_MS + 7))] {
+        world.crash(Crash::Kept);
+        let log = world.open(&small(), Standing { is_clean: true, ..synced_to(40) });
+        world.disk.set_unreadable(true);
+        let error = match query {
+            None => log.read(Offset(0), 100, ReadBound::LogEnd, true).map(|_| ()),
+            Some(query) => log.offset_for_time(query).map(|_| ()),
+        };
+        let error = error.expect_err("the disk cannot");
+        assert!(matches!(error, Error::Io { operation: Operation::Read, .. }), "{error}");
+        assert!(!error.is_retriable(), "{error}");
+        world.disk.set_unreadable(false);
+        let error = try_append(&log, Make::values(&["x"])).expect_err("offline");
+        assert!(
+            matches!(&error, Error::DirectoryOffline { reason, .. } if reason.contains("flights-0")),
+            "{error}"
+        );
+    }
+    world.crash(Crash::Kept);
+    let log = world.open(&small(), synced_to(40));
+    assert_eq!(values(&log).len(), 40);
+    append(&log, Make::values(&["40"]));
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_neither_empty_nor_cut() {
+    let mut world = World::new();
+    let manager = world.manager(&small());
+    let log = manager.create(&partition("flights", 0), TOPIC_ID, small()).expect("made");
+    for n in 0..40 {
+        append(&log, Make::values(&[&format!("{n}")]));
+    }
+    manager.sync_all().expect("synced");
+    drop((manager, log));
+    world.crash(Crash::Kept);
+    world.disk.set_unreadable(true);
+    let error = world.try_manager(&small()).expect_err("the disk cannot");
+    assert!(matches!(error, Error::Io { operation: Operation::Read, .. }), "{error}");
+    assert!(world.disk.performed().is_empty(), "{:?}", world.disk.performed());
+    world.crash(Crash::Kept);
+    let manager = world.manager(&small());
+    assert_eq!(values(&manager.log(&partition("flights", 0)).expect("there")).len(), 40);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod append;
 mod cleaning;
+mod clock_jumps;
+mod damage;
 mod directory;
 mod faults;
 mod follower;

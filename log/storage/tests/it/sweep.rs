@@ -82,6 +82,47 @@ fn crash_everywhere(make: fn() -> World) {
 }
 
 #[test]
+fn no_operation_that_fails_takes_back_a_promise() {
+    fail_everywhere(World::new);
+}
+
+#[test]
+fn no_operation_that_fails_takes_back_a_promise_that_the_journal_keeps() {
+    fail_everywhere(World::journaled);
+}
+
+/// Each operation fails once, and the work is given up there; then the process ends, with the power or without.
+fn fail_everywhere(make: fn() -> World) {
+    let operations = all_operations(make);
+    for (n, operation) in operations.iter().enumerate() {
+        for (errno, crash) in
+            [(libc::EIO, Crash::Dropped), (libc::EIO, Crash::Kept), (libc::ENOSPC, Crash::Dropped)]
+        {
+            let mut world = make();
+            world.disk.fail_at(n, errno);
+            let mut promises = Promises::default();
+            let result = work(&world, &mut promises);
+            let performed = world.disk.performed();
+            let is_sync = matches!(operation.kind, OperationKind::Sync | OperationKind::SyncDirectory);
+            if errno == libc::EIO && result.is_err() {
+                // Nothing is tried that an operation which has failed for good may have made void.
+                let after = performed[n + 1..].iter().filter(|after| after.kind == OperationKind::Sync);
+                assert_eq!(after.count(), 0, "syncs after {n}, {operation}, has failed");
+            }
+            assert!(!is_sync || result.is_err(), "{errno} at {n}, {operation}, was passed over");
+            world.crash(crash);
+            let result = promises.check(&world).and_then(|()| {
+                world.crash(Crash::Dropped);
+                promises.check(&world)
+            });
+            if let Err(broken) = result {
+                panic!("{errno} at operation {n}, {operation}, then {crash:?}: {broken}");
+            }
+        }
+    }
+}
+
+#[test]
 fn no_crash_of_the_recovery_takes_back_a_promise() {
     crash_recoveries(World::new, 11);
 }

@@ -11,6 +11,7 @@ use crate::environment::Environment;
 use crate::error::{Corruption, Error};
 use crate::filesystem::{OpenMode, StoredFile};
 use crate::index::{AbortedEntry, Entry, OffsetEntry, TimeEntry};
+use crate::log::aborted_sums::AbortedSums;
 use crate::segment::{FileKind, IndexBuilder, Newest, SegmentState, file_name};
 
 /// A segment on disk, and what is known of it.
@@ -41,6 +42,8 @@ pub(super) struct Examiner<'a> {
     pub(super) index_interval_bytes: u32,
     /// Offsets may be missing between the batches below: they were compacted away.
     pub(super) gaps_below: Offset,
+    /// What the indexes of aborted transactions were like.
+    pub(super) aborted_sums: &'a AbortedSums,
 }
 
 impl Examiner<'_> {
@@ -108,6 +111,12 @@ impl Examiner<'_> {
         file: &StoredFile,
         path: &Path,
     ) -> Result<bool, Error> {
+        if self.aborted_sums.has(base_offset) {
+            let content = state.transactions.content(self.environment)?;
+            if !self.aborted_sums.fits(base_offset, &content) {
+                return Ok(false);
+            }
+        }
         // All of these: there are few, and no batch shows that one is wrong.
         let mut before = Offset(base_offset.0 - 1);
         let (in_file, in_memory) = state.transactions.rest(|_| false);
@@ -127,7 +136,9 @@ impl Examiner<'_> {
             );
         };
         let offset = base_offset.plus(i64::from(entry.relative_offset));
-        if !(base_offset..next_offset).contains(&offset) {
+        // The last entry is of the newest record, or entries are missing, or a batch behind the indexes is damaged.
+        let newest = state.find_newest(file, path, self.environment)?;
+        if !(base_offset..next_offset).contains(&offset) || newest.timestamp > entry.timestamp {
             return Ok(false);
         }
         let relative = i64::from(entry.relative_offset);

@@ -3,6 +3,7 @@
 //! First a swap that the cleaner has begun is finished. Then everything is looked at and nothing changed; only when the
 //! log can be opened are the consequences drawn: a torn tail cut off, leftovers removed, indexes written anew.
 
+mod epochs;
 mod examine;
 mod inventory;
 
@@ -14,6 +15,7 @@ use thalweg_protocol::Offset;
 
 use self::examine::{Examined, Examiner};
 use self::inventory::{Inventory, SegmentFiles};
+use super::aborted_sums::AbortedSums;
 use super::replay::{Ended, recall, replay};
 use super::swap::finish_swaps;
 use super::sync::{EPOCHS_FILE, Unsynced};
@@ -24,7 +26,7 @@ use crate::error::{Corruption, Error};
 use crate::filesystem::OpenMode;
 use crate::leader_epochs::LeaderEpochs;
 use crate::producers::{ProducerStates, decode_snapshot};
-use crate::segment::{FileKind, Segment, SegmentState, encode_index, file_name, parse_file_name};
+use crate::segment::{FileKind, Segment, SegmentState, Unchecked, encode_index, file_name, parse_file_name};
 
 /// A log as it was found and put in order.
 pub(super) struct Recovered {
@@ -34,6 +36,7 @@ pub(super) struct Recovered {
     pub(super) ended: Vec<Ended>,
     pub(super) epochs: LeaderEpochs,
     pub(super) cleaned: CleanedTo,
+    pub(super) aborted_sums: AbortedSums,
     pub(super) log_start: Offset,
     pub(super) log_end: Offset,
     pub(super) unsynced: Unsynced,
@@ -41,8 +44,8 @@ pub(super) struct Recovered {
 
 impl Recovered {
     pub(super) fn needs_sync(&self) -> bool {
-        let Unsynced { closed, active, directory, epochs, cleaned, .. } = &self.unsynced;
-        !closed.is_empty() || active.is_some() || *directory || *epochs || *cleaned
+        let Unsynced { closed, active, directory, epochs, cleaned, aborted_sums, .. } = &self.unsynced;
+        !closed.is_empty() || active.is_some() || *directory || *epochs || *cleaned || *aborted_sums
     }
 }
 
@@ -63,17 +66,19 @@ pub(super) fn recover(
 ) -> Result<Recovered, Error> {
     finish_swaps(directory, environment)?;
     let cleaned = CleanedTo::read(directory, environment)?;
+    let aborted_sums = AbortedSums::read(directory, environment)?;
     let inventory = Inventory::read(directory, environment)?;
     let examiner = Examiner {
         directory,
         environment,
         index_interval_bytes: config.index_interval_bytes,
         gaps_below: cleaned.gaps_below,
+        aborted_sums: &aborted_sums,
     };
     let plan = decide(&inventory, &examiner, standing)?;
     let epochs = find_epochs(&plan, &examiner)?;
     let (log_start, log_end) = (plan.log_start, plan.log_end);
-    let mut recovered = carry_out(plan, epochs, inventory, directory, environment)?;
+    let mut recovered = carry_out(plan, epochs, inventory, &examiner)?;
     recovered.cleaned = CleanedTo { to: cleaned.to.max(log_start).min(log_end), ..cleaned };
     Ok(recovered)
 }
@@ -187,41 +192,75 @@ fn find_epochs(plan: &Plan, examiner: &Examiner<'_>) -> Result<(LeaderEpochs, bo
     Ok((epochs, is_changed))
 }
 
+/// The leader epochs of the batches, and the one that began behind them.
+fn epochs_of_batches(
+    keep: &[Examined],
+    stored: &LeaderEpochs,
+    (log_start, log_end): (Offset, Offset),
+    examiner: &Examiner<'_>,
+) -> Result<LeaderEpochs, Error> {
+    tracing::warn!(directory = %examiner.directory.display(), "the leader epochs and those of the batches disagree");
+    let mut epochs = LeaderEpochs::default();
+    for examined in keep {
+        let found = match &examined.rebuilt {
+            Some(rebuilt) => rebuilt.epochs.clone(),
+            None => examiner.epochs_in(examined)?,
+        };
+        for (epoch, start) in found {
+            epochs.assign(epoch, start);
+        }
+    }
+    if let Some((epoch, start)) = stored.newest_first().next().filter(|&(_, start)| start == log_end) {
+        epochs.assign(epoch, start);
+    }
+    epochs.begin_at(log_start);
+    Ok(epochs)
+}
+
+/// Removes what is not to be kept. Returns whether there was anything.
+fn clear_away(plan: &Plan, inventory: &Inventory, examiner: &Examiner<'_>) -> Result<bool, Error> {
+    let (directory, environment) = (examiner.directory, examiner.environment);
+    let Plan { keep, log_end, .. } = plan;
+    let mut is_changed = !plan.remove.is_empty() || !inventory.leftovers.is_empty();
+    // Snapshots of a tail that is cut off would later speak of other batches; of the others those where a
+    // segment begins are of use, and the newest.
+    let newest = inventory.snapshots.iter().rfind(|&&offset| offset <= *log_end);
+    let is_of_use = |offset: &Offset| {
+        Some(offset) == newest || offset <= log_end && keep.iter().any(|kept| kept.base_offset == *offset)
+    };
+    for &offset in inventory.snapshots.iter().filter(|offset| !is_of_use(offset)) {
+        environment.remove(&directory.join(file_name(offset, FileKind::Snapshot)))?;
+        is_changed = true;
+    }
+    // Newest first, so that another crash leaves no gap.
+    let mut remove = plan.remove.clone();
+    remove.sort();
+    let of_segment = |&base: &Offset| FileKind::OF_A_SEGMENT.map(|kind| file_name(base, kind));
+    for name in remove.iter().rev().flat_map(of_segment).chain(inventory.leftovers.iter().cloned()) {
+        environment.remove(&directory.join(name))?;
+    }
+    Ok(is_changed)
+}
+
 fn carry_out(
     plan: Plan,
     (epochs, epochs_changed): (LeaderEpochs, bool),
     inventory: Inventory,
-    directory: &Path,
-    environment: &Environment,
+    examiner: &Examiner<'_>,
 ) -> Result<Recovered, Error> {
-    let Plan { keep, mut remove, log_start, log_end } = plan;
-    let mut unsynced = Unsynced { epochs: epochs_changed, ..Unsynced::default() };
-    unsynced.directory = !remove.is_empty() || !inventory.leftovers.is_empty();
-    // Snapshots of a tail that is cut off would later speak of other batches; of the others those where a
-    // segment begins are of use, and the newest.
-    let newest = inventory.snapshots.iter().rfind(|&&offset| offset <= log_end);
-    let is_of_use = |offset: &Offset| {
-        Some(offset) == newest || *offset <= log_end && keep.iter().any(|kept| kept.base_offset == *offset)
-    };
-    for &offset in inventory.snapshots.iter().filter(|offset| !is_of_use(offset)) {
-        environment.remove(&directory.join(file_name(offset, FileKind::Snapshot)))?;
-        unsynced.directory = true;
-    }
-    // Newest first, so that another crash leaves no gap.
-    remove.sort();
-    for &base in remove.iter().rev() {
-        for kind in FileKind::OF_A_SEGMENT {
-            environment.remove(&directory.join(file_name(base, kind)))?;
-        }
-    }
-    for name in &inventory.leftovers {
-        environment.remove(&directory.join(name))?;
-    }
+    let Examiner { directory, environment, gaps_below, .. } = *examiner;
+    let is_cleared = clear_away(&plan, &inventory, examiner)?;
+    let mut unsynced = Unsynced { directory: is_cleared, ..Unsynced::default() };
+    let Plan { keep, log_start, log_end, .. } = plan;
     let mut segments = Vec::with_capacity(keep.len());
     let mut rebuilt_from = None;
     for examined in &keep {
         let on_disk = inventory.segments[&examined.base_offset];
-        segments.push(Arc::new(put_in_order(examined, on_disk, directory, environment)?));
+        let segment = put_in_order(examined, on_disk, directory, environment)?;
+        segments.push(Arc::new(match &examined.rebuilt {
+            Some(_) => segment,
+            None => segment.glanced_at(Unchecked::new(examined.size, gaps_below)),
+        }));
         if examined.rebuilt.is_some() && rebuilt_from.is_none() {
             rebuilt_from = Some(examined.base_offset);
         }
@@ -230,8 +269,26 @@ fn carry_out(
         segments.push(Arc::new(Segment::create(directory, log_start, environment)?));
         unsynced.directory = true;
     }
+    let bounds = (log_start, log_end);
+    let (epochs, epochs_changed) = match epochs::are_true(&epochs, &segments, bounds, gaps_below, environment)
+    {
+        // Damage to batches is told to those who read them.
+        Ok(true) | Err(Error::Corrupt { .. }) => (epochs, epochs_changed),
+        Ok(false) => {
+            let found = epochs_of_batches(&keep, &epochs, bounds, examiner)?;
+            // One more, or one less, is that of a batch whose epoch is damaged: its checksum does not cover it.
+            match found.len() == epochs.len() {
+                true => (found, true),
+                false => (epochs, epochs_changed),
+            }
+        }
+        Err(error) => return Err(error),
+    };
+    unsynced.epochs = epochs_changed;
     let snapshot_limit = rebuilt_from.unwrap_or(log_end);
     let (producers, ended) = replay_from_snapshot(directory, &segments, snapshot_limit, environment)?;
+    let mut aborted_sums = examiner.aborted_sums.clone();
+    aborted_sums.keep(segments[0].base_offset(), Offset(i64::MAX));
     for (segment, examined) in segments.iter().zip(&keep).filter(|(_, e)| e.rebuilt.is_some()) {
         for ended in ended.iter().filter(|ended| ended.is_aborted) {
             let marker = ended.transaction.last_offset;
@@ -240,6 +297,8 @@ fn carry_out(
             }
         }
         segment.complete_indexes(environment)?;
+        let aborted = segment.aborted_content(environment)?;
+        unsynced.aborted_sums |= aborted_sums.enter(segment.base_offset(), &aborted);
         unsynced.directory = true;
         unsynced.closed.push(Arc::clone(segment));
     }
@@ -252,7 +311,7 @@ fn carry_out(
         unsynced.wrote(0);
     }
     let cleaned = CleanedTo::default();
-    Ok(Recovered { segments, producers, ended, epochs, cleaned, log_start, log_end, unsynced })
+    Ok(Recovered { segments, producers, ended, epochs, cleaned, aborted_sums, log_start, log_end, unsynced })
 }
 
 /// Cuts a segment to what is good of it, and writes its indexes anew if they were rebuilt.
