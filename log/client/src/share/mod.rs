@@ -263,8 +263,8 @@ impl ShareConsumer {
     }
 
     /// Tells the brokers what was said, gives everything else back, leaves the group and ends. What nothing was said of
-    /// is released, in implicit mode, too: call [`commit`](Self::commit) before, if it was processed. Deliveries that are
-    /// given back so do not count.
+    /// is released, in implicit mode, too: call [`commit`](Self::commit) before, if it was processed. Whether a
+    /// delivery counts that ended so is the broker's to say: Apache Kafka 4.4 counts it, Thalweg does not.
     ///
     /// Dropping a consumer without closing it gives back what it has as its connections end, and leaves its group to notice by
     /// the session timeout.

@@ -79,7 +79,7 @@ impl Parcel {
 
     /// The outcomes, where all of it ends alike.
     pub(super) fn ended(self, result: impl Fn(&TopicPartition) -> Result<()>) -> Vec<AcknowledgementOutcome> {
-        self.sayings.into_values().filter_map(|saying| saying.ended(|at| result(at))).collect()
+        self.sayings.into_values().filter_map(|saying| saying.ended(&result)).collect()
     }
 }
 
