@@ -277,7 +277,6 @@ impl Member {
             member_epoch: state.epoch,
             rack_id: self.rack.clone().filter(|_| is_news),
             subscribed_topic_names: is_news.then(|| topics.iter().cloned().collect()),
-            ..ShareGroupHeartbeatRequest::default()
         };
         (request, topics)
     }

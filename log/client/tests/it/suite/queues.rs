@@ -180,7 +180,7 @@ pub async fn released_records_come_again_and_rejected_ones_do_not(ground: &Groun
     let partition = at(&topic, 0);
     let first = take(&mut consumer).await;
     assert_eq!(first, of(&[(0, "a", 1), (1, "b", 1), (2, "c", 1), (3, "d", 1)]));
-    assert_eq!(consumer.assignment(), [partition.clone()]);
+    assert_eq!(consumer.assignment(), std::slice::from_ref(&partition));
 
     // Something is to be said of each.
     consumer.acknowledge(&partition, Offset(0), Accept).expect("it was delivered");
