@@ -17,7 +17,7 @@ use thalweg_tests::setting;
 
 /// How long it may take from going live until all results are readable. A killed process leaves a transaction,
 /// which holds readers back until its timeout of 10 s.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How often to kill at random, and the dice that say when.
 fn random_kills() -> anyhow::Result<(u64, fastrand::Rng)> {

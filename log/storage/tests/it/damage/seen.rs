@@ -8,7 +8,7 @@ use thalweg_storage::{EpochEnd, Log, ReadBound, TimeQuery, TimestampOffset};
 
 use crate::harness::NOW_MS;
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     bounds: [Offset; 2],
     records: Vec<OwnedRecord>,
@@ -41,6 +41,17 @@ impl Seen {
 }
 
 impl Seen {
+    /// The same for a reader who does not look at leader epochs.
+    pub fn without_epochs(&self) -> Self {
+        let without_epoch =
+            |found: &TimestampOffset| TimestampOffset { leader_epoch: LeaderEpoch::UNKNOWN, ..*found };
+        Self {
+            by_time: self.by_time.iter().map(|found| found.as_ref().map(without_epoch)).collect(),
+            epochs: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// Whether no more than so many of the last records are missing.
     pub fn is_all_but_the_last(&self, most: i64, expected: &Self) -> bool {
         let [start, end] = self.bounds;
