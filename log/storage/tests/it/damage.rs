@@ -161,11 +161,14 @@ fn sweep(stop: Stop) {
     assert!(whole > 100 && told > 50 && refused > 10, "{outcomes:?}");
 }
 
+/// Holds what a damaged log shows against what it showed before.
+type Comparison<'a> = dyn Fn(&Seen, &Seen) -> Result<(), String> + 'a;
+
 fn try_damage(
     world: &World,
     files: &Files,
     (path, damaged): (&Path, Option<Vec<u8>>),
-    (expected, compare): (&[Seen], &dyn Fn(&Seen, &Seen) -> Result<(), String>),
+    (expected, compare): (&[Seen], &Comparison<'_>),
     outcomes: &mut Outcomes,
 ) -> Result<(), String> {
     let mut files = files.clone();
