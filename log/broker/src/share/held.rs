@@ -198,12 +198,17 @@ impl HeldShare {
     ///
     /// # Errors
     /// Why nothing can be written: it has it until its time is over then.
-    pub(crate) fn release(&self, member: &str, now: Now) -> Result<Option<Offset>, ErrorCode> {
+    pub(crate) fn release(
+        &self,
+        member: &str,
+        settings: &ShareSettings,
+        now: Now,
+    ) -> Result<Option<Offset>, ErrorCode> {
         let state = self.state.lock();
         if state.is_gone {
             return Ok(None);
         }
-        let transition = state.partition.release(member);
+        let transition = state.partition.release(member, settings.delivery_count_limit);
         self.carry_out(state, transition, now)
     }
 

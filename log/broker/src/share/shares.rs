@@ -203,10 +203,11 @@ impl Shares {
     /// Takes back what the member of a session that has ended has of these partitions.
     pub(crate) fn give_back(&self, session: &SessionKey, partitions: impl Iterator<Item = TopicIdPartition>) {
         let (shards, now) = (self.shards.loaded(), self.now());
+        let settings = self.settings_of(&session.group);
         for TopicIdPartition { topic_id, partition } in partitions {
             let key = ShareKey { group: session.group.clone(), topic_id, partition };
             let Some(held) = shards.iter().find_map(|shard| shard.get(&key)) else { continue };
-            if let Err(code) = held.release(&session.member, now) {
+            if let Err(code) = held.release(&session.member, &settings, now) {
                 tracing::warn!(group = %session.group, member = %session.member, code = code.name(),
                     "records of a member that has gone stay with it until their time is over");
             }

@@ -2,7 +2,7 @@
 
 use thalweg_protocol::{ErrorCode, Offset};
 
-use super::{Change, Lock, RecordState, Run, SharePartition, Transition, count};
+use super::{Change, Lock, RecordState, SharePartition, Transition, count};
 
 /// What a member says of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,28 +150,24 @@ impl SharePartition {
         Ok(transition)
     }
 
-    /// What becomes of what `member` has, now that it has gone. It may never have seen the records, so this delivery does not
-    /// count.
-    pub(crate) fn release(&self, member: &str) -> Transition {
-        self.give_back(|lock, run| {
-            let deliveries = run.deliveries.saturating_sub(1);
-            (lock.member == member).then_some((RecordState::Available, deliveries))
-        })
+    /// What becomes of what `member` has, now that it has gone. The delivery counts, as in Kafka: a record that its readers
+    /// perish of is given up in the end.
+    pub(crate) fn release(&self, member: &str, max_deliveries: i16) -> Transition {
+        self.give_back(max_deliveries, |lock| lock.member == member)
     }
 
     /// What becomes of what members have had for too long.
     pub(crate) fn expire(&self, now_ms: u64, max_deliveries: i16) -> Transition {
-        self.give_back(|lock, run| {
-            (lock.until_ms <= now_ms).then(|| (redelivered(run.deliveries, max_deliveries), run.deliveries))
-        })
+        self.give_back(max_deliveries, |lock| lock.until_ms <= now_ms)
     }
 
-    fn give_back(&self, decide: impl Fn(&Lock, &Run) -> Option<(RecordState, i16)>) -> Transition {
+    fn give_back(&self, max_deliveries: i16, is_over: impl Fn(&Lock) -> bool) -> Transition {
         let mut transition = Transition::default();
         for (&first, run) in &self.runs {
             let RecordState::Acquired(lock) = &run.state else { continue };
-            if let Some((state, deliveries)) = decide(lock, run) {
-                transition.push(Change { first, last: run.last, state, deliveries });
+            if is_over(lock) {
+                let state = redelivered(run.deliveries, max_deliveries);
+                transition.push(Change { first, last: run.last, state, deliveries: run.deliveries });
             }
         }
         transition

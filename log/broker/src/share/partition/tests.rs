@@ -71,7 +71,7 @@ fn check(start: i64, steps: Vec<(Step, &'static str)>) {
                 apply(&mut partition, decided.unwrap_or_default());
             }
             Release(member) => {
-                let released = partition.release(member);
+                let released = partition.release(member, LIMIT);
                 apply(&mut partition, released);
             }
             Expire(now) => {
@@ -123,13 +123,19 @@ fn records_are_redelivered_until_the_limit() {
             (Expire(29), "0 0-1 free×1 2-3 a×1"),
             (Expire(30), "0 0-3 free×1"),
             (Acquire("b", 0, vec![span(0, 3)], terms(RecordLimit, 2), &[(0, 1, 2)]), "0 0-1 b×2 2-3 free×1"),
-            // Whoever goes has perhaps not seen them.
-            (Release("b"), "0 0-3 free×1"),
-            (Acquire("b", 0, vec![span(0, 3)], terms(RecordLimit, 9), &[(0, 3, 2)]), "0 0-3 b×2"),
-            (Expire(30), "0 0-3 free×2"),
-            (Acquire("c", 0, vec![span(0, 3)], terms(RecordLimit, 3), &[(0, 2, 3)]), "0 0-2 c×3 3-3 free×2"),
-            (Ack("c", 0, 0, &[2], Ok(())), "1 1-2 c×3 3-3 free×2"),
-            (Expire(30), "3 3-3 free×2"),
+            // Whoever goes may have perished of them.
+            (Release("b"), "0 0-1 free×2 2-3 free×1"),
+            (
+                Acquire("b", 0, vec![span(0, 3)], terms(RecordLimit, 9), &[(0, 1, 3), (2, 3, 2)]),
+                "0 0-1 b×3 2-3 b×2",
+            ),
+            (Release("b"), "2 2-3 free×2"),
+            (
+                Acquire("c", 2, vec![span(2, 5)], terms(RecordLimit, 9), &[(2, 3, 3), (4, 5, 1)]),
+                "2 2-3 c×3 4-5 c×1",
+            ),
+            (Ack("c", 2, 2, &[2], Ok(())), "3 3-3 c×3 4-5 c×1"),
+            (Expire(30), "4 4-5 free×1"),
         ],
     );
 }
@@ -171,10 +177,10 @@ fn what_is_not_there_is_given_up() {
                 ),
                 "0 0-2 a×1 3-5 archived×0 6-7 a×1",
             ),
-            (Release("a"), "0 0-2 free×0 3-5 archived×0 6-7 free×0"),
+            (Release("a"), "0 0-2 free×1 3-5 archived×0 6-7 free×1"),
             // Retention has deleted the beginning, compaction what was there besides.
-            (LogStart(1), "1 1-2 free×0 3-5 archived×0 6-7 free×0"),
-            (Acquire("a", 1, vec![span(7, 7)], terms(BatchOptimized, 9), &[(7, 7, 1)]), "7 7-7 a×1"),
+            (LogStart(1), "1 1-2 free×1 3-5 archived×0 6-7 free×1"),
+            (Acquire("a", 1, vec![span(7, 7)], terms(BatchOptimized, 9), &[(7, 7, 2)]), "7 7-7 a×2"),
             (LogStart(20), "20"),
             (Ack("a", 7, 7, &[1], Ok(())), "20"),
             // The log has lost its tail: what comes there now is new.

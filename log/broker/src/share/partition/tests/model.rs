@@ -234,9 +234,9 @@ impl Comparison {
                 self.write(decided.unwrap_or_default());
             }
             Event::Release { member } => {
-                let released = self.partition.release(&name(member));
+                let released = self.partition.release(&name(member), LIMIT);
                 self.write(released);
-                self.model.give_back(|holder, _| holder == member, false);
+                self.model.give_back(|holder, _| holder == member, true);
             }
             Event::Wait { ms } => {
                 self.now_ms += ms;
