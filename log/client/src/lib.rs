@@ -40,6 +40,7 @@
 mod admin;
 mod asking;
 mod backoff;
+mod batch_records;
 mod by_coordinator;
 mod by_leader;
 mod client;

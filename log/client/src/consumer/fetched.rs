@@ -1,12 +1,10 @@
 //! What a poll returns.
 
-use thalweg_protocol::record::{BatchHeader, OwnedRecord, OwnedRecordIter, Record, RecordBatch, RecordError};
+use thalweg_protocol::record::{BatchHeader, OwnedRecord, Record, RecordBatch, RecordError};
 use thalweg_protocol::{Offset, Scratch, TopicPartition};
 
+use crate::batch_records::BatchRecords;
 use crate::error::{Error, Result};
-
-/// The most bytes that one batch may have decompressed when its records are iterated over.
-pub(crate) const DECOMPRESSED_BYTES: usize = 256 << 20;
 
 /// What a [`Consumer::poll`](crate::Consumer::poll) found.
 #[derive(Debug, Default)]
@@ -109,9 +107,7 @@ impl FetchedBatches {
         FetchedRecords {
             partition: self.partition,
             position: self.position,
-            batches: self.batches.into_iter(),
-            current: None,
-            scratch: Scratch::new(DECOMPRESSED_BYTES),
+            records: BatchRecords::new(self.batches),
         }
     }
 
@@ -124,21 +120,13 @@ impl FetchedBatches {
 pub struct FetchedRecords {
     partition: TopicPartition,
     position: Offset,
-    batches: std::vec::IntoIter<RecordBatch>,
-    current: Option<(BatchHeader, OwnedRecordIter)>,
-    scratch: Scratch,
+    records: BatchRecords,
 }
 
 impl FetchedRecords {
     /// The partition that all records are from.
     pub fn partition(&self) -> &TopicPartition {
         &self.partition
-    }
-
-    fn fail(&mut self, header: &BatchHeader, source: RecordError) -> Option<Result<OwnedRecord>> {
-        self.batches = Vec::new().into_iter();
-        self.current = None;
-        Some(Err(damaged(&self.partition, header, source)))
     }
 }
 
@@ -147,24 +135,13 @@ impl Iterator for FetchedRecords {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some((header, records)) = &mut self.current {
-                match records.next() {
-                    Some(Ok(record)) if record.offset < self.position => continue,
-                    Some(Ok(record)) => {
-                        self.position = record.offset.plus(1);
-                        return Some(Ok(record));
-                    }
-                    Some(Err(source)) => {
-                        let header = *header;
-                        return self.fail(&header, source);
-                    }
-                    None => {}
+            match self.records.next()? {
+                Ok(record) if record.offset < self.position => {}
+                Ok(record) => {
+                    self.position = record.offset.plus(1);
+                    return Some(Ok(record));
                 }
-            }
-            let batch = self.batches.next()?;
-            match batch.decode(&mut self.scratch) {
-                Ok(decoded) => self.current = Some((*batch.header(), decoded.into_iter())),
-                Err(source) => return self.fail(batch.header(), source),
+                Err((header, source)) => return Some(Err(damaged(&self.partition, &header, source))),
             }
         }
     }

@@ -47,7 +47,6 @@ use crate::coordinator::Coordinator;
 use crate::error::{Error, Result};
 
 pub use assignor::{Assignment, Assignor, CooperativeSticky, GroupMember, Range, RoundRobin};
-pub(crate) use fetched::DECOMPRESSED_BYTES;
 pub use fetched::{FetchedBatches, FetchedRecords, Polled, Progress, RebalanceEvent};
 pub(crate) use group_offsets::{commit_offsets, fetch_offsets};
 pub use metrics::ConsumerMetrics;

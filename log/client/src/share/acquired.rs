@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use thalweg_protocol::record::{BatchHeader, OwnedRecord, OwnedRecordIter, Record, RecordBatch, RecordError};
+use thalweg_protocol::record::{BatchHeader, OwnedRecord, Record, RecordBatch, RecordError};
 use thalweg_protocol::{Offset, Scratch, TopicPartition};
 
-use crate::consumer::DECOMPRESSED_BYTES;
+use crate::batch_records::BatchRecords;
 use crate::error::{Error, Result};
 
 /// What a [`ShareConsumer::poll`](crate::ShareConsumer::poll) found.
@@ -115,9 +115,7 @@ impl AcquiredBatches {
             partition: self.partition,
             ranges: self.ranges,
             cursor: Cursor { at: 0 },
-            batches: self.batches.into_iter(),
-            current: None,
-            scratch: Scratch::new(DECOMPRESSED_BYTES),
+            records: BatchRecords::new(self.batches),
         }
     }
 }
@@ -156,21 +154,13 @@ pub struct AcquiredRecords {
     partition: TopicPartition,
     ranges: Vec<AcquiredRange>,
     cursor: Cursor,
-    batches: std::vec::IntoIter<RecordBatch>,
-    current: Option<(BatchHeader, OwnedRecordIter)>,
-    scratch: Scratch,
+    records: BatchRecords,
 }
 
 impl AcquiredRecords {
     /// The partition that all records are from.
     pub fn partition(&self) -> &TopicPartition {
         &self.partition
-    }
-
-    fn fail(&mut self, header: &BatchHeader, source: RecordError) -> Option<Result<AcquiredRecord>> {
-        self.batches = Vec::new().into_iter();
-        self.current = None;
-        Some(Err(unreadable(&self.partition, header, source)))
     }
 }
 
@@ -179,23 +169,13 @@ impl Iterator for AcquiredRecords {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some((header, records)) = &mut self.current {
-                match records.next() {
-                    Some(Ok(record)) => match self.cursor.find(&self.ranges, record.offset) {
-                        Some(delivery_count) => return Some(Ok(AcquiredRecord { record, delivery_count })),
-                        None => continue,
-                    },
-                    Some(Err(source)) => {
-                        let header = *header;
-                        return self.fail(&header, source);
+            match self.records.next()? {
+                Ok(record) => {
+                    if let Some(delivery_count) = self.cursor.find(&self.ranges, record.offset) {
+                        return Some(Ok(AcquiredRecord { record, delivery_count }));
                     }
-                    None => {}
                 }
-            }
-            let batch = self.batches.next()?;
-            match batch.decode(&mut self.scratch) {
-                Ok(decoded) => self.current = Some((*batch.header(), decoded.into_iter())),
-                Err(source) => return self.fail(batch.header(), source),
+                Err((header, source)) => return Some(Err(unreadable(&self.partition, &header, source))),
             }
         }
     }

@@ -5,7 +5,7 @@ use thalweg_protocol::record::{BatchHeader, Batches, RecordBatch, RecordError};
 use thalweg_protocol::{Offset, Scratch};
 
 use super::acquired::AcquiredRange;
-use crate::consumer::DECOMPRESSED_BYTES;
+use crate::batch_records::DECOMPRESSED_BYTES;
 
 /// Records side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
