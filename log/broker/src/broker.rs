@@ -16,8 +16,8 @@ use thalweg_controller::{
 };
 use thalweg_protocol::{NodeId, TopicPartition, Uuid};
 use thalweg_storage::{
-    Cleaner, CleanerConfig, DataDirectory, DirectoryHealth, DiskFilesystem, Environment, Identity, LogConfig,
-    LogManager, ManagerConfig, SystemClock,
+    Cleaner, CleanerConfig, DataDirectory, DiskFilesystem, Environment, Identity, LogConfig, LogManager,
+    ManagerConfig, SystemClock,
 };
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -27,6 +27,7 @@ use tokio::task::spawn_blocking;
 use crate::config::BrokerConfig;
 use crate::coordinator::{self, Clocks};
 use crate::core::{Alive, Core, propose};
+use crate::descriptors;
 use crate::disk_threads::DiskThreads;
 use crate::embedded::InProcess;
 use crate::error::Error;
@@ -122,9 +123,9 @@ impl Broker {
         let topic_defaults = TopicDefaults::new(config.topic_defaults.clone())?;
         // Before the directory is made: an address that is taken leaves nothing behind.
         let listeners = bind(&config)?;
-        let data_dir = config.data_dir.clone();
+        let (data_dir, max_open_files) = (config.data_dir.clone(), config.max_open_files);
         let cluster_id = given.as_ref().map(|controller| controller.state().cluster_id());
-        let directory = blocking(move || open_directory(&data_dir, cluster_id)).await?;
+        let directory = blocking(move || open_directory(&data_dir, max_open_files, cluster_id)).await?;
         let addresses: Vec<_> = listeners.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         let advertised = advertised(&config, &addresses)?;
         let for_metrics = match &config.metrics_listen {
@@ -285,12 +286,13 @@ fn check(config: &BrokerConfig) -> Result<(), Error> {
     at_least_one("cleaner_io_bytes_per_second", config.cleaner_io_bytes_per_second as i64)
 }
 
-fn open_directory(path: &PathBuf, cluster_id: Option<Uuid>) -> Result<Arc<DataDirectory>, Error> {
-    let environment = Environment {
-        filesystem: Arc::new(DiskFilesystem),
-        clock: Arc::new(SystemClock::new()),
-        health: DirectoryHealth::new(path),
-    };
+fn open_directory(
+    path: &PathBuf,
+    max_open_files: usize,
+    cluster_id: Option<Uuid>,
+) -> Result<Arc<DataDirectory>, Error> {
+    let environment = Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), path)
+        .with_max_open_files(descriptors::for_files(max_open_files, descriptors::of_process()));
     let fresh = Identity { cluster_id: topics::random_id(), node_uuid: topics::random_id() };
     Ok(Arc::new(DataDirectory::open(path, fresh, cluster_id, environment)?))
 }

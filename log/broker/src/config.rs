@@ -36,10 +36,14 @@ pub struct BrokerConfig {
     /// Bytes of requests that may be in memory at once; sockets are not read above it. Default 256 MiB: two of
     /// the largest requests and some.
     pub request_memory_bytes: usize,
-    /// Connections at once. Default 8,192: each costs a file descriptor and a few KiB. Never more than half of the
+    /// Files of segments that are open at once; others are closed when they have not been used lately, and opened again when they
+    /// are needed. Default 16,384, and never more than a quarter of the descriptors that the process may have. Files that
+    /// are being written to stay open, so that there may be more.
+    pub max_open_files: usize,
+    /// Connections at once. Default 16,384: each costs a file descriptor and a few KiB. Never more than five eighths of the
     /// descriptors that the process may have: the logs need the others.
     pub max_connections: usize,
-    /// Connections at once from one address. Default 6,144: behind a proxy or on localhost many share one. Never more than
+    /// Connections at once from one address. Default 12,288: behind a proxy or on localhost many share one. Never more than
     /// three quarters of those that there may be in all, so that one address does not keep out the others.
     pub max_connections_per_address: usize,
     /// Requests of one connection that may wait for their answers at once. Default 64: an idempotent producer
@@ -160,8 +164,9 @@ impl Default for BrokerConfig {
             auto_create_topics: true,
             max_request_bytes: 100 << 20,
             request_memory_bytes: 256 << 20,
-            max_connections: 8192,
-            max_connections_per_address: 6144,
+            max_open_files: 16_384,
+            max_connections: 16_384,
+            max_connections_per_address: 12_288,
             max_in_flight_requests: 64,
             idle_connection_ms: 600_000,
             partial_request_ms: 30_000,

@@ -7,6 +7,7 @@ mod broker;
 mod config;
 mod coordinator;
 mod core;
+mod descriptors;
 mod disk_threads;
 mod embedded;
 mod error;

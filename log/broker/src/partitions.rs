@@ -230,6 +230,7 @@ impl Partitions {
         let config = self.defaults.read().resolve(topic);
         let min_insync = usize::try_from(config.min_insync_replicas).unwrap_or(1);
         let config = log_config(&config);
+        self.make_logs(topic, &config);
         let mut is_complete = true;
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for (index, assigned) in topic.partitions.iter().enumerate() {
@@ -266,6 +267,20 @@ impl Partitions {
             unfinished.incomplete.remove(&topic.id);
         } else {
             unfinished.incomplete.insert(topic.id, Arc::clone(topic));
+        }
+    }
+
+    /// Makes the logs that the topic's partitions here lack, many at a time. Those that cannot be made are left to
+    /// [`open_partition`](Self::open_partition), which says why.
+    fn make_logs(&self, topic: &Topic, config: &LogConfig) {
+        let led = topic.partitions.iter().enumerate().filter(|(_, assigned)| assigned.leader == self.node);
+        let ids = led.map(|(index, _)| TopicPartition::new(topic.name.clone(), index as i32));
+        let is_missing = |id: &_| self.logs.log(id).is_none() && self.logs.offline_log(id).is_none();
+        let missing: Vec<TopicPartition> = ids.filter(is_missing).collect();
+        if missing.len() > 1
+            && let Err(error) = self.logs.create_all(&missing, topic.id, config)
+        {
+            tracing::debug!(topic = %topic.name, %error, "not all logs could be made at once");
         }
     }
 

@@ -11,8 +11,8 @@ use parking_lot::{Condvar, Mutex};
 use thalweg_protocol::record::{BatchBuilder, RecordBatch};
 use thalweg_protocol::{Compression, Compressor, LeaderEpoch, TopicPartition, Uuid};
 use thalweg_storage::{
-    AppendOrigin, DataDirectory, DirectoryHealth, DiskFilesystem, Environment, Identity, Log, LogConfig,
-    LogManager, ManagerConfig, SystemClock,
+    AppendOrigin, DataDirectory, DiskFilesystem, Environment, Identity, Log, LogConfig, LogManager,
+    ManagerConfig, SystemClock,
 };
 
 const THREADS: usize = 4;
@@ -70,11 +70,7 @@ fn compare(directory: &Path, logs: usize, bytes: usize, time: Duration) {
 }
 
 fn run(directory: &Path, count: usize, bytes: usize, journal_files: usize, time: Duration) -> Cost {
-    let environment = Environment {
-        filesystem: Arc::new(DiskFilesystem),
-        clock: Arc::new(SystemClock::new()),
-        health: DirectoryHealth::new(directory),
-    };
+    let environment = Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), directory);
     let identity = Identity { cluster_id: Uuid([1; 16]), node_uuid: Uuid([2; 16]) };
     let held = DataDirectory::open(directory, identity, None, environment).expect("it opens");
     let config = ManagerConfig { journal_files, ..ManagerConfig::default() };

@@ -206,7 +206,6 @@ mod tests {
 
     use super::*;
     use crate::clock::SystemClock;
-    use crate::environment::DirectoryHealth;
     use crate::filesystem::{DiskFilesystem, OpenMode};
 
     const WINDOW: usize = 1_000;
@@ -214,11 +213,8 @@ mod tests {
     /// What a scan of a file with these bytes finds first, and how large its window has become.
     fn scan(bytes: &[u8]) -> (Scanned, usize) {
         let directory = tempfile::tempdir().expect("a directory");
-        let environment = Environment {
-            filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock::new()),
-            health: DirectoryHealth::new(directory.path()),
-        };
+        let environment =
+            Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), directory.path());
         let path = directory.path().join("x.log");
         let file = environment.open(&path, OpenMode::Create).expect("created");
         environment.write_at(&file, &path, &mut [IoSlice::new(bytes)], 0).expect("written");

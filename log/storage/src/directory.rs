@@ -264,17 +264,13 @@ mod tests {
 
     use super::*;
     use crate::clock::SystemClock;
-    use crate::environment::DirectoryHealth;
     use crate::filesystem::DiskFilesystem;
 
     #[test]
     fn whose_it_is_is_read_as_it_is_written_and_not_otherwise() {
         let directory = tempfile::tempdir().expect("a directory");
-        let environment = Environment {
-            filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock::new()),
-            health: DirectoryHealth::new(directory.path()),
-        };
+        let environment =
+            Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), directory.path());
         let path = directory.path().join(META_FILE);
         let identity = Identity { cluster_id: Uuid(*b"0123456789abcdef"), node_uuid: Uuid([0xff; 16]) };
         write_meta(directory.path(), identity, &environment).expect("written");

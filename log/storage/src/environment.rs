@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
 use crate::error::{Error, Operation};
-use crate::filesystem::{CachedOnly, DirectoryEntry, Filesystem, OpenMode, StoredFile};
+use crate::filesystem::{CachedOnly, DirectoryEntry, Filesystem, OpenFiles, OpenMode, StoredFile};
 
 /// The disk, the clock and the health of a data directory, handed to every log in it.
 #[derive(Clone, Debug)]
@@ -18,7 +18,12 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// Whether the directory can still be trusted.
     pub health: Arc<DirectoryHealth>,
+    /// Which files of segments are open.
+    pub open_files: Arc<OpenFiles>,
 }
+
+/// How many files of segments are open at once where nothing else is said.
+const MAX_OPEN_FILES: usize = 4096;
 
 /// Whether a data directory is online. An I/O error takes it offline for good: only opening it again, which
 /// recovers it from the disk, brings it back.
@@ -78,6 +83,21 @@ impl DirectoryHealth {
 }
 
 impl Environment {
+    /// That of the data directory `directory`, with at most about 4,096 files of segments open.
+    pub fn new(
+        filesystem: Arc<dyn Filesystem>,
+        clock: Arc<dyn Clock>,
+        directory: impl Into<PathBuf>,
+    ) -> Self {
+        let health = DirectoryHealth::new(directory);
+        Self { filesystem, clock, health, open_files: OpenFiles::new(MAX_OPEN_FILES) }
+    }
+
+    /// The same with at most about `most` files of segments open. Before it is used.
+    pub fn with_max_open_files(self, most: usize) -> Self {
+        Self { open_files: OpenFiles::new(most), ..self }
+    }
+
     /// The same for reading what needs no disk; see [`CachedOnly`].
     pub(crate) fn cached_only(&self) -> Self {
         Self { filesystem: Arc::new(CachedOnly(Arc::clone(&self.filesystem))), ..self.clone() }

@@ -300,7 +300,6 @@ mod tests {
 
     use super::*;
     use crate::clock::SystemClock;
-    use crate::environment::DirectoryHealth;
     use crate::filesystem::DiskFilesystem;
 
     const ID: Uuid = Uuid(*b"0123456789abcdef");
@@ -308,11 +307,8 @@ mod tests {
     #[test]
     fn nothing_is_written_of_a_log_that_is_gone() {
         let directory = tempfile::tempdir().expect("a directory");
-        let environment = Environment {
-            filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock::new()),
-            health: DirectoryHealth::new(directory.path()),
-        };
+        let environment =
+            Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), directory.path());
         let path = directory.path();
         let checkpoint =
             SyncedTo::create(path, Standings::new(), JournalRound(7), environment.clone()).expect("created");
@@ -332,11 +328,8 @@ mod tests {
     #[test]
     fn what_makes_entries_void_outlives_a_damaged_line() {
         let directory = tempfile::tempdir().expect("a directory");
-        let environment = Environment {
-            filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock::new()),
-            health: DirectoryHealth::new(directory.path()),
-        };
+        let environment =
+            Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), directory.path());
         let (path, partition) = (directory.path(), TopicPartition::new("flights", 3));
         let checkpoint =
             SyncedTo::create(path, Standings::new(), JournalRound(0), environment.clone()).expect("created");

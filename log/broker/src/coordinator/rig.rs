@@ -22,8 +22,7 @@ use thalweg_protocol::{
 };
 use thalweg_storage::testing::{Crash, ManualClock, SimulatedFilesystem};
 use thalweg_storage::{
-    DataDirectory, DirectoryHealth, Environment, Identity, Log, LogConfig, LogManager, ManagerConfig,
-    ReadBound,
+    DataDirectory, Environment, Identity, Log, LogConfig, LogManager, ManagerConfig, ReadBound,
 };
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -111,11 +110,7 @@ impl Rig {
     async fn start(data: TempDir, metadata: Option<TempDir>) -> Self {
         let filesystem = Arc::new(SimulatedFilesystem::new(data.path()));
         let wall = ManualClock::new(1_700_000_000_000);
-        let environment = Environment {
-            filesystem: Arc::clone(&filesystem) as _,
-            clock: Arc::clone(&wall) as _,
-            health: DirectoryHealth::new(data.path()),
-        };
+        let environment = Environment::new(Arc::clone(&filesystem) as _, Arc::clone(&wall) as _, data.path());
         let identity = Identity { cluster_id: CLUSTER, node_uuid: Uuid(*b"a node and no mo") };
         let directory = DataDirectory::open(data.path(), identity, None, environment);
         let directory = Arc::new(directory.expect("the directory can be used"));

@@ -74,30 +74,6 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// How many descriptors the process may have open. First it asks for as many as the system lets it have.
-pub(crate) fn descriptors() -> usize {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a value that outlives the call.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return usize::MAX;
-    }
-    let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
-    // SAFETY: as above.
-    if limit.rlim_cur < limit.rlim_max
-        && unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0
-    {
-        limit = raised;
-    }
-    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
-}
-
-/// The caps in all and per address, lowered to what so many descriptors allow: half of them are for the logs, and no address
-/// gets all of the others.
-pub(crate) fn within_descriptors(max: usize, max_per_address: usize, descriptors: usize) -> (usize, usize) {
-    let max = max.min(descriptors / 2).max(1);
-    (max, max_per_address.min((max - max / 4).max(1)))
-}
-
 /// Counts the open connections, in all and by address.
 #[derive(Debug)]
 pub(crate) struct ConnectionCaps {
@@ -200,23 +176,14 @@ fn is_of_one_connection(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::descriptors;
 
     #[test]
-    fn the_logs_and_other_addresses_keep_descriptors() {
-        for (max, per_address, descriptors, caps) in [
-            (8192, 6144, 1 << 20, (8192, 6144)),
-            (8192, 6144, 1024, (512, 384)),
-            (8192, 6144, 64, (32, 24)),
-            (8192, 6144, 0, (1, 1)),
-            (100, 10, 1024, (100, 10)),
-            (2, 2, 1024, (2, 2)),
-        ] {
-            assert_eq!(within_descriptors(max, per_address, descriptors), caps);
-        }
-        let (max, per_address) = within_descriptors(8192, 8192, 1024);
+    fn an_address_does_not_keep_the_others_out() {
+        let (max, per_address) = descriptors::for_connections(8192, 8192, 1024);
         let caps = ConnectionCaps::new(max, per_address);
         let flood: Vec<_> = std::iter::from_fn(|| caps.enter(Ipv4Addr::LOCALHOST.into())).collect();
-        assert_eq!(flood.len(), 384);
+        assert_eq!(flood.len(), 480);
         assert!(caps.enter(Ipv6Addr::LOCALHOST.into()).is_some(), "others get in");
         drop(flood);
         assert!(caps.enter(Ipv4Addr::LOCALHOST.into()).is_some());

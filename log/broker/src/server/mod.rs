@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::core::Core;
+use crate::descriptors;
 
 pub(crate) use budget::{MemoryBudget, Reservation};
 pub use gate::{AllowAll, Gate, Principal, Verdict};
@@ -24,10 +25,10 @@ pub(crate) use order::{Answer, Departure, Order};
 
 /// Accepts connections on `listeners` and serves each on a task of its own, until `stop` says so.
 pub(crate) fn start(core: &Arc<Core>, listeners: Vec<TcpListener>, stop: &watch::Receiver<bool>) {
-    let (max, max_per_address) = listener::within_descriptors(
+    let (max, max_per_address) = descriptors::for_connections(
         core.config.max_connections,
         core.config.max_connections_per_address,
-        listener::descriptors(),
+        descriptors::of_process(),
     );
     let caps = listener::ConnectionCaps::new(max, max_per_address);
     for socket in listeners {

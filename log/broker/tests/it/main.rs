@@ -18,6 +18,7 @@ mod fetch_sessions;
 mod fetching;
 mod gates;
 mod grouping;
+mod growing;
 mod hostile;
 mod kcat;
 mod limits;

@@ -3,6 +3,7 @@
 mod cached_only;
 mod disk;
 mod on_demand;
+mod open_files;
 
 use std::fmt;
 use std::fs::File;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 pub(crate) use cached_only::CachedOnly;
 pub use disk::DiskFilesystem;
 pub(crate) use on_demand::OnDemandFile;
+pub use open_files::OpenFiles;
 
 /// A file opened through a [`Filesystem`]. Cloning shares the open file.
 #[derive(Clone, Debug)]

@@ -3,7 +3,6 @@
 use std::io::IoSlice;
 use std::marker::PhantomData;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::Entry;
 use crate::environment::Environment;
@@ -15,7 +14,7 @@ use crate::filesystem::OnDemandFile;
 /// a crash.
 #[derive(Debug)]
 pub(crate) struct IndexFile<E> {
-    file: Arc<OnDemandFile>,
+    file: OnDemandFile,
     /// How many entries the file holds.
     written: usize,
     /// The newest entries; those from `written` on are not in the file.
@@ -29,7 +28,7 @@ pub(crate) struct IndexFile<E> {
 /// behind it.
 #[derive(Debug)]
 pub(crate) struct FilePart<E> {
-    file: Arc<OnDemandFile>,
+    file: OnDemandFile,
     len: usize,
     entry: PhantomData<E>,
 }
@@ -55,7 +54,7 @@ impl<E: Entry> IndexFile<E> {
     pub(crate) fn new(path: PathBuf, len: u64) -> Self {
         let written = (len / E::SIZE as u64) as usize;
         Self {
-            file: Arc::new(OnDemandFile::new(path, None)),
+            file: OnDemandFile::new(path),
             written,
             tail: Vec::new(),
             tail_start: written,
@@ -95,9 +94,8 @@ impl<E: Entry> IndexFile<E> {
         if !pending.is_empty() {
             let mut bytes = Vec::with_capacity(pending.len() * E::SIZE);
             pending.iter().for_each(|entry| entry.write(&mut bytes));
-            let file = self.file.get(environment)?;
             let position = (self.written * E::SIZE) as u64;
-            environment.write_at(&file, self.file.path(), &mut [IoSlice::new(&bytes)], position)?;
+            self.file.write_at(&mut [IoSlice::new(&bytes)], position, environment)?;
             self.written = self.len();
         }
         if self.tail.len() > KEPT {
@@ -195,7 +193,7 @@ impl<E: Entry> IndexFile<E> {
     }
 
     fn file_part(&self) -> FilePart<E> {
-        FilePart { file: Arc::clone(&self.file), len: self.tail_start, entry: PhantomData }
+        FilePart { file: self.file.clone(), len: self.tail_start, entry: PhantomData }
     }
 
     /// Drops every entry from `len` on, in memory and in the file.
@@ -204,8 +202,7 @@ impl<E: Entry> IndexFile<E> {
             return Ok(());
         }
         if len < self.written {
-            let file = self.file.get(environment)?;
-            environment.set_len(&file, self.file.path(), (len * E::SIZE) as u64)?;
+            self.file.set_len((len * E::SIZE) as u64, environment)?;
             self.written = len;
         }
         self.tail.truncate(len.saturating_sub(self.tail_start));
@@ -311,19 +308,15 @@ impl<E: Entry> LookUp<E> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
     use super::*;
     use crate::clock::SystemClock;
-    use crate::environment::DirectoryHealth;
     use crate::filesystem::{DiskFilesystem, Filesystem, OpenMode};
     use crate::index::OffsetEntry;
 
     fn environment(directory: &Path) -> Environment {
-        Environment {
-            filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock::new()),
-            health: DirectoryHealth::new(directory),
-        }
+        Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), directory)
     }
 
     fn entry(at: usize) -> OffsetEntry {

@@ -107,17 +107,13 @@ mod tests {
 
     use super::*;
     use crate::clock::SystemClock;
-    use crate::environment::DirectoryHealth;
     use crate::filesystem::DiskFilesystem;
 
     #[test]
     fn it_is_read_as_it_is_written_and_a_damaged_line_says_nothing() {
         let directory = tempfile::tempdir().expect("a directory");
-        let environment = Environment {
-            filesystem: Arc::new(DiskFilesystem),
-            clock: Arc::new(SystemClock::new()),
-            health: DirectoryHealth::new(directory.path()),
-        };
+        let environment =
+            Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), directory.path());
         let read = |content: &[u8]| {
             std::fs::write(directory.path().join(ABORTED_SUMS_FILE), content).expect("written");
             AbortedSums::read(directory.path(), &environment)

@@ -103,6 +103,8 @@ struct Writer {
     aborted_sums: AbortedSums,
     /// How often the log was truncated since it was opened.
     truncations: u64,
+    /// Where the log ended when it was opened after an orderly stop, with `truncations` as it was then.
+    finished_at: Option<(Offset, u64)>,
     unsynced: Unsynced,
     trash: Vec<Trash>,
     /// Of the clock between one retention and the next.

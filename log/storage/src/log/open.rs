@@ -34,10 +34,15 @@ impl Log {
         standing: Standing,
         environment: &Environment,
     ) -> Result<Arc<Self>, Error> {
-        Self::open_with(directory, partition, topic_id, config, standing, environment, None)
+        let log = Self::open_with(directory, partition, topic_id, config, standing, environment, None)?;
+        if let Some(parent) = directory.parent() {
+            environment.sync_directory(parent)?;
+        }
+        Ok(log)
     }
 
-    /// [`open`](Self::open), with the checkpoint that is to be told before anything is removed.
+    /// [`open`](Self::open), with the checkpoint that is to be told before anything is removed. The name of a directory that was
+    /// made lasts only once its parent is synced, which is left to the caller.
     pub(crate) fn open_with(
         directory: &Path,
         partition: TopicPartition,
@@ -47,8 +52,10 @@ impl Log {
         environment: &Environment,
         checkpoint: Option<Arc<SyncedTo>>,
     ) -> Result<Arc<Self>, Error> {
-        let topic_id = make_directory(directory, topic_id, environment)?;
-        let recovered = recover(directory, &config, standing, environment)?;
+        let (topic_id, is_new) = make_directory(directory, topic_id, environment)?;
+        let mut recovered = recover(directory, &config, standing, environment)?;
+        // Its name is synced with those of its files.
+        recovered.unsynced.directory |= is_new;
         let needs_sync = recovered.needs_sync();
         let log =
             Self::new(directory, partition, topic_id, config, standing, environment, checkpoint, recovered);
@@ -69,6 +76,7 @@ impl Log {
         checkpoint: Option<Arc<SyncedTo>>,
         recovered: Recovered,
     ) -> Arc<Self> {
+        let recovered_needs_sync = recovered.needs_sync();
         let Recovered {
             segments,
             producers,
@@ -92,6 +100,7 @@ impl Log {
         } else {
             log_end
         };
+        let finished_at = (standing.is_clean && !recovered_needs_sync).then_some((log_end, 0));
         let pace = Pace::of(&*environment.clock);
         let void_to = checkpoint.as_ref().map(|checkpoint| checkpoint.journal_round()).unwrap_or_default();
         Arc::new_cyclic(|me| Self {
@@ -115,6 +124,7 @@ impl Log {
                 cleaned,
                 aborted_sums,
                 unsynced,
+                finished_at,
                 pace,
                 ..Writer::default()
             }),
@@ -148,6 +158,9 @@ impl Log {
     }
 
     fn finish(&self) -> Result<(), Error> {
+        if self.is_finished()? {
+            return self.sync_locked().map(|_| ());
+        }
         let prepared = self.prepare_to_finish();
         // A full disk keeps nobody from syncing what is there.
         if matches!(&prepared, Err(error) if !error.is_retriable()) {
@@ -156,6 +169,13 @@ impl Log {
         self.sync_locked()?;
         prepared?;
         self.active().sync_indexes(&self.environment)
+    }
+
+    /// Whether nothing was appended or cut since the log was opened after an orderly stop: then what that stop has left is good
+    /// for the next start, too.
+    fn is_finished(&self) -> Result<bool, Error> {
+        let writer = self.lock_writer()?;
+        Ok(writer.finished_at == Some((self.log_end_offset(), writer.truncations)))
     }
 
     fn prepare_to_finish(&self) -> Result<(), Error> {
@@ -185,10 +205,15 @@ impl Log {
     }
 }
 
-/// Makes the directory of a log, if it is not there, with the file that names its topic. Returns the topic's id.
-fn make_directory(directory: &Path, topic_id: Uuid, environment: &Environment) -> Result<Uuid, Error> {
+/// Makes the directory of a log, if it is not there, with the file that names its topic. Returns the topic's id, and whether the
+/// file's name is to be synced, and the directory's with it.
+fn make_directory(
+    directory: &Path,
+    topic_id: Uuid,
+    environment: &Environment,
+) -> Result<(Uuid, bool), Error> {
     match read_topic_id(directory, environment)? {
-        Some(topic_id) => return Ok(topic_id),
+        Some(topic_id) => return Ok((topic_id, false)),
         None if environment.list(directory).is_err_and(|error| error.is_not_found()) => {
             environment.create_directory(directory)?;
         }
@@ -196,11 +221,7 @@ fn make_directory(directory: &Path, topic_id: Uuid, environment: &Environment) -
     }
     let text = format!("version: 0\ntopic_id: {topic_id}\n");
     environment.replace(&directory.join(METADATA_FILE), text.as_bytes())?;
-    environment.sync_directory(directory)?;
-    if let Some(parent) = directory.parent() {
-        environment.sync_directory(parent)?;
-    }
-    Ok(topic_id)
+    Ok((topic_id, true))
 }
 
 /// The topic's id as the directory of a log has it.

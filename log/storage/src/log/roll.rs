@@ -88,7 +88,7 @@ impl Log {
         let file = self.environment.open(&path, OpenMode::Create)?;
         let bytes = encode_snapshot(&writer.producers);
         self.environment.write_at(&file, &path, &mut [IoSlice::new(&bytes)], 0)?;
-        Ok(OnDemandFile::new(path, Some(file)))
+        Ok(OnDemandFile::written(path, file))
     }
 }
 

@@ -1,6 +1,8 @@
 //! All logs of a data directory.
 
+mod create;
 mod open;
+mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,9 +13,10 @@ use thalweg_protocol::{Offset, TopicPartition, Uuid};
 
 pub(crate) use self::open::CLEAN_SHUTDOWN_FILE;
 use self::open::{
-    CLEAN_SHUTDOWN, Opener, has_batches, log_directories, offline_log, open_journal, remove_tree,
-    take_clean_marker, tell_of_opened, vanished,
+    CLEAN_SHUTDOWN, Opener, log_directories, offline_log, open_journal, remove_tree, take_clean_marker,
+    tell_of_opened, vanished,
 };
+use self::threads::on_threads;
 use crate::config::{LogConfig, ManagerConfig};
 use crate::directory::DataDirectory;
 use crate::error::Error;
@@ -25,6 +28,10 @@ use crate::synced_to::{Recorded, SyncedTo};
 
 /// How long the directory of a deleted log remains, in ms: time to notice a mistake.
 const DELETE_DELAY_MS: i64 = 60_000;
+
+/// Logs are made and closed by one more thread for each this many: these wait for the disk, which answers many at once as
+/// fast as one.
+const LOGS_PER_THREAD: usize = 8;
 
 /// The standing of a log that has no records.
 const NOTHING: Standing =
@@ -136,43 +143,6 @@ impl LogManager {
             SyncRounds::with_checkpoint(threads, listener, Some(checkpoint), journal)
         });
         self.logs().iter().for_each(|log| rounds.attach(log));
-    }
-
-    /// Makes the log of a new partition. It lasts when this returns.
-    ///
-    /// # Errors
-    /// [`Error::InvalidTopicName`], [`Error::LogExists`], I/O errors.
-    pub fn create(
-        &self,
-        partition: &TopicPartition,
-        topic_id: Uuid,
-        config: LogConfig,
-    ) -> Result<Arc<Log>, Error> {
-        let environment = self.directory.environment();
-        let path = self.directory.path().join(directory_name(partition)?);
-        let changes = self.changes.lock();
-        self.check_open(&changes, partition)?;
-        if self.log(partition).is_some() || changes.offline.contains_key(partition) {
-            return Err(Error::LogExists { partition: partition.clone() });
-        }
-        // An earlier attempt that failed may have left something. Batches it has not.
-        if has_batches(&path, environment)? {
-            return Err(Error::LogExists { partition: partition.clone() });
-        }
-        remove_tree(&path, environment)?;
-        // A line of an earlier log of this name must not be taken for this one's.
-        let line = nothing(topic_id, &self.checkpoint);
-        self.checkpoint.record_doubly(partition, || Some(line))?;
-        self.checkpoint.sync()?;
-        let checkpoint = Some(Arc::clone(&self.checkpoint));
-        let standing = Standing::default();
-        let log =
-            Log::open_with(&path, partition.clone(), topic_id, config, standing, environment, checkpoint)?;
-        if let Some(rounds) = self.rounds.get() {
-            rounds.attach(&log);
-        }
-        self.logs.write().insert(partition.clone(), Arc::clone(&log));
-        Ok(log)
     }
 
     /// Opens a log that a full disk kept from being opened, as [`open`](Self::open) would. Blocks on the disk.
@@ -368,10 +338,12 @@ impl LogManager {
     }
 
     fn close_logs(&self, changes: &Changes) -> Result<(), Error> {
+        let logs = self.logs();
+        let closed = on_threads(logs.len() / LOGS_PER_THREAD, &logs, |log| log.close());
         let mut result = Ok(());
-        for log in self.logs() {
+        for (log, closed) in logs.iter().zip(closed) {
             // An error that does not pass counts for more than a full disk.
-            result = match (result, log.close()) {
+            result = match (result, closed) {
                 (Ok(()) | Err(Error::StorageFull { .. }), Err(error)) => Err(error),
                 (result, _) => result,
             };

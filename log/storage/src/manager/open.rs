@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
 use thalweg_protocol::{TopicPartition, Uuid};
 
 use super::OfflineLog;
+use super::threads::on_threads;
 use crate::config::{LogConfig, ManagerConfig};
 use crate::environment::Environment;
 use crate::error::{Corruption, Error};
@@ -39,30 +38,18 @@ impl Opener<'_> {
         listed: BTreeMap<&TopicPartition, &PathBuf>,
         threads: usize,
     ) -> Result<Opened, Error> {
-        let found = listed.clone();
         let listed: Vec<(&TopicPartition, &PathBuf)> = listed.into_iter().collect();
-        let next = AtomicUsize::new(0);
-        let results = Mutex::new(Vec::with_capacity(listed.len()));
-        std::thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, listed.len().max(1)) {
-                scope.spawn(|| {
-                    while let Some(&(partition, path)) = listed.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let result = self.open(partition, path);
-                        results.lock().push((partition.clone(), result));
-                    }
-                });
-            }
-        });
+        let results = on_threads(threads, &listed, |(partition, path)| self.open(partition, path));
         let (mut logs, mut offline) = Opened::default();
-        for (partition, result) in results.into_inner() {
+        for (&(partition, path), result) in listed.iter().zip(results) {
             match result {
                 Ok(log) => {
-                    logs.insert(partition, log);
+                    logs.insert(partition.clone(), log);
                 }
                 // What a full disk keeps from being opened can still be deleted to make room.
                 Err(error @ (Error::Corrupt { .. } | Error::StorageFull { .. })) => {
                     tracing::error!(%partition, %error, "a log cannot be opened and is offline");
-                    let log = offline_log(partition.clone(), found[&partition], error, self.environment);
+                    let log = offline_log(partition.clone(), path, error, self.environment);
                     offline.insert(log.partition.clone(), log);
                 }
                 Err(error) => return Err(error),

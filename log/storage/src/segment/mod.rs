@@ -55,7 +55,7 @@ impl Segment {
         })();
         match created {
             Ok(file) => {
-                let log = OnDemandFile::new(path_of(FileKind::Log), Some(file));
+                let log = OnDemandFile::created(path_of(FileKind::Log), file, environment);
                 let state = SegmentState::new(directory, base_offset, [0; 3]);
                 Ok(Self { base_offset, log, state: RwLock::new(state), unchecked: None })
             }
@@ -71,7 +71,7 @@ impl Segment {
 
     /// A segment whose files exist.
     pub(crate) fn existing(directory: &Path, base_offset: Offset, state: SegmentState) -> Self {
-        let log = OnDemandFile::new(directory.join(file_name(base_offset, FileKind::Log)), None);
+        let log = OnDemandFile::new(directory.join(file_name(base_offset, FileKind::Log)));
         Self { base_offset, log, state: RwLock::new(state), unchecked: None }
     }
 
@@ -100,12 +100,11 @@ impl Segment {
     /// Writes batches at the end. Nobody sees them until they are [noted](Self::note); only the holder of the
     /// log's writer lock may call this. After an error what was half written is taken back.
     pub(crate) fn write(&self, parts: &mut [IoSlice<'_>], environment: &Environment) -> Result<(), Error> {
-        let file = self.log.get(environment)?;
         let position = self.size_in_bytes();
-        environment.write_at(&file, self.log.path(), parts, position).inspect_err(|error| {
+        self.log.write_at(parts, position, environment).inspect_err(|error| {
             if error.is_retriable() {
                 // If this fails too the directory is offline, and recovery cuts the file.
-                let _ = environment.set_len(&file, self.log.path(), position);
+                let _ = self.log.set_len(position, environment);
             }
         })
     }
@@ -162,7 +161,8 @@ impl Segment {
         let mut state = self.state.write();
         state.truncate(position, next_offset, environment)?;
         state.newest = state.find_newest(&file, self.log.path(), environment)?;
-        environment.set_len(&file, self.log.path(), position)
+        drop(state);
+        self.log.set_len(position, environment)
     }
 
     /// Gives the descriptors of a segment that is synced and not read from back.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -234,6 +235,8 @@ impl Filesystem for SimulatedFilesystem {
             }
             None => state.disk.add_file(relative, file.clone()),
         };
+        // One of its own, so that how many hold it says what it does on a real one.
+        let file = Arc::new(file.try_clone()?);
         Ok(StoredFile { file, id: if is_through { id | THROUGH } else { id } })
     }
 

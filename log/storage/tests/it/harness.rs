@@ -9,8 +9,8 @@ use thalweg_protocol::{
 };
 use thalweg_storage::testing::{Crash, ManualClock, SimulatedFilesystem};
 use thalweg_storage::{
-    AppendInfo, AppendOrigin, DataDirectory, DirectoryHealth, Environment, Error, Identity, Log, LogConfig,
-    LogManager, ManagerConfig, MarkerAppend, ReadBound, Standing, TransactionResult,
+    AppendInfo, AppendOrigin, DataDirectory, Environment, Error, Identity, Log, LogConfig, LogManager,
+    ManagerConfig, MarkerAppend, ReadBound, Standing, TransactionResult,
 };
 
 /// 2013-01-01, when the tests begin.
@@ -52,11 +52,7 @@ impl World {
     }
 
     pub fn environment(&self) -> Environment {
-        Environment {
-            filesystem: self.disk.clone(),
-            clock: self.clock.clone(),
-            health: DirectoryHealth::new(self.root.path()),
-        }
+        Environment::new(self.disk.clone(), self.clock.clone(), self.root.path())
     }
 
     /// The machine crashes and comes up again.

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use thalweg_protocol::record::{BatchHeader, Batches};
 use thalweg_protocol::{Compression, LeaderEpoch, Offset};
 use thalweg_storage::{
-    Cleaner, CleanerConfig, CleanupPolicy, DirectoryHealth, DiskFilesystem, Environment, Log, LogConfig,
-    Standing, TransactionResult,
+    Cleaner, CleanerConfig, CleanupPolicy, DiskFilesystem, Environment, Log, LogConfig, Standing,
+    TransactionResult,
 };
 
 use crate::harness::{Make, NOW_MS, TOPIC_ID, append, commit, marker, partition};
@@ -22,11 +22,7 @@ use thalweg_storage::testing::ManualClock;
 
 /// A log on the real disk with everything in it that a log can have.
 fn write(directory: &Path) {
-    let environment = Environment {
-        filesystem: Arc::new(DiskFilesystem),
-        clock: ManualClock::new(NOW_MS),
-        health: DirectoryHealth::new(directory),
-    };
+    let environment = Environment::new(Arc::new(DiskFilesystem), ManualClock::new(NOW_MS), directory);
     let config = LogConfig { segment_bytes: 40_000, index_interval_bytes: 600, ..LogConfig::default() };
     let path = directory.join("flights-0");
     let log = Log::open(&path, partition("flights", 0), TOPIC_ID, config, Standing::default(), &environment);
@@ -56,11 +52,7 @@ fn write(directory: &Path) {
 /// A compacted log after several rounds of its cleaner.
 fn write_cleaned(directory: &Path) {
     let clock = ManualClock::new(NOW_MS);
-    let environment = Environment {
-        filesystem: Arc::new(DiskFilesystem),
-        clock: clock.clone(),
-        health: DirectoryHealth::new(directory),
-    };
+    let environment = Environment::new(Arc::new(DiskFilesystem), clock.clone(), directory);
     let config = LogConfig {
         segment_bytes: 20_000,
         index_interval_bytes: 300,

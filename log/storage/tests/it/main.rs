@@ -10,6 +10,7 @@ mod follower;
 mod harness;
 mod journal;
 mod kafka_dump;
+mod open_files;
 mod producers;
 mod read;
 mod recovery;

@@ -226,7 +226,8 @@ fn clear_away(plan: &Plan, inventory: &Inventory, examiner: &Examiner<'_>) -> Re
     // segment begins are of use, and the newest.
     let newest = inventory.snapshots.iter().rfind(|&&offset| offset <= *log_end);
     let is_of_use = |offset: &Offset| {
-        Some(offset) == newest || offset <= log_end && keep.iter().any(|kept| kept.base_offset == *offset)
+        Some(offset) == newest
+            || offset <= log_end && keep.binary_search_by_key(offset, |kept| kept.base_offset).is_ok()
     };
     for &offset in inventory.snapshots.iter().filter(|offset| !is_of_use(offset)) {
         environment.remove(&directory.join(file_name(offset, FileKind::Snapshot)))?;

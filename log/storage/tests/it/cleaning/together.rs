@@ -8,7 +8,7 @@ use thalweg_protocol::Offset;
 use thalweg_protocol::record::Batches;
 use thalweg_storage::testing::ManualClock;
 use thalweg_storage::{
-    Cleaner, CleanerConfig, DirectoryHealth, DiskFilesystem, Environment, Log, LogConfig, ReadBound, Standing,
+    Cleaner, CleanerConfig, DiskFilesystem, Environment, Log, LogConfig, ReadBound, Standing,
 };
 
 use super::compacted;
@@ -42,11 +42,7 @@ fn last_values(log: &Log) -> BTreeMap<Vec<u8>, Vec<u8>> {
 #[test]
 fn readers_and_writers_notice_nothing() {
     let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
-    let environment = Environment {
-        filesystem: Arc::new(DiskFilesystem),
-        clock: ManualClock::new(NOW_MS),
-        health: DirectoryHealth::new(directory.path()),
-    };
+    let environment = Environment::new(Arc::new(DiskFilesystem), ManualClock::new(NOW_MS), directory.path());
     let config = LogConfig { segment_bytes: 40_000, index_interval_bytes: 500, ..compacted() };
     let path = directory.path().join("flights-0");
     let log = Log::open(&path, partition("flights", 0), TOPIC_ID, config, Standing::default(), &environment);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use thalweg_protocol::{LeaderEpoch, Offset, Uuid};
 use thalweg_storage::testing::{Crash, ManualClock};
 use thalweg_storage::{
-    AppendOrigin, Cleaner, CleanerConfig, CleanupPolicy, DataDirectory, DirectoryHealth, DiskFilesystem,
-    Environment, Identity, Log, LogConfig, LogManager, TransactionResult,
+    AppendOrigin, Cleaner, CleanerConfig, CleanupPolicy, DataDirectory, DiskFilesystem, Environment,
+    Identity, Log, LogConfig, LogManager, TransactionResult,
 };
 
 use crate::harness::{self, Make, NOW_MS, TOPIC_ID, append, commit, marker, partition, small};
@@ -81,11 +81,7 @@ impl World {
         for (path, bytes) in files {
             fs::write(root.join(path), bytes).expect("it can be written");
         }
-        let environment = Environment {
-            filesystem: Arc::new(DiskFilesystem),
-            clock: ManualClock::new(NOW_MS),
-            health: DirectoryHealth::new(&root),
-        };
+        let environment = Environment::new(Arc::new(DiskFilesystem), ManualClock::new(NOW_MS), &root);
         let fresh = Identity { cluster_id: Uuid([1; 16]), node_uuid: Uuid([2; 16]) };
         let directory = DataDirectory::open(&root, fresh, None, environment).map_err(|e| e.to_string())?;
         if directory.identity() != fresh {
