@@ -34,8 +34,9 @@ impl Log {
         standing: Standing,
         environment: &Environment,
     ) -> Result<Arc<Self>, Error> {
-        let log = Self::open_with(directory, partition, topic_id, config, standing, environment, None)?;
-        if let Some(parent) = directory.parent() {
+        let (log, is_new) =
+            Self::open_noting(directory, partition, topic_id, config, standing, environment, None)?;
+        if let Some(parent) = directory.parent().filter(|_| is_new) {
             environment.sync_directory(parent)?;
         }
         Ok(log)
@@ -52,6 +53,20 @@ impl Log {
         environment: &Environment,
         checkpoint: Option<Arc<SyncedTo>>,
     ) -> Result<Arc<Self>, Error> {
+        Self::open_noting(directory, partition, topic_id, config, standing, environment, checkpoint)
+            .map(|(log, _)| log)
+    }
+
+    /// Also returns whether the directory may have been made.
+    fn open_noting(
+        directory: &Path,
+        partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        standing: Standing,
+        environment: &Environment,
+        checkpoint: Option<Arc<SyncedTo>>,
+    ) -> Result<(Arc<Self>, bool), Error> {
         let (topic_id, is_new) = make_directory(directory, topic_id, environment)?;
         let mut recovered = recover(directory, &config, standing, environment)?;
         // Its name is synced with those of its files.
@@ -62,7 +77,7 @@ impl Log {
         if needs_sync {
             log.sync()?;
         }
-        Ok(log)
+        Ok((log, is_new))
     }
 
     #[expect(clippy::too_many_arguments, reason = "private, and all of them are fields")]

@@ -83,8 +83,8 @@ fn what_is_not_synced_stays_open_and_goes_when_it_is() {
     for log in &logs {
         append(log, Make::values(&["x"]));
     }
-    let open = open_below(path);
-    assert!(open >= logs.len(), "{open} files of {count} logs that are being written to are open");
+    let are_open = open_below(path);
+    assert!(are_open >= logs.len(), "{are_open} files of {count} logs that are being written to are open");
     logs.iter().for_each(|log| commit(log));
     for log in &logs {
         assert_eq!(values(log), ["x"]);
@@ -93,8 +93,8 @@ fn what_is_not_synced_stays_open_and_goes_when_it_is() {
     let others: Vec<_> =
         (count..2 * count).map(|index| open(path, index, &small(), Standing::default(), &on)).collect();
     assert_eq!(others.len(), logs.len());
-    let open = open_below(path);
-    assert!(open <= MOST + 1, "{open} files are open");
+    let are_open = open_below(path);
+    assert!(are_open <= MOST + 1, "{are_open} files are open");
     for log in &logs {
         assert_eq!(values(log), ["x"]);
     }
