@@ -26,7 +26,8 @@ bench: setup-tests
 soak: setup-tests
 	$(CARGO) build --release --workspace --bins --examples
 	THALWEG_RANDOM_KILLS=$${THALWEG_RANDOM_KILLS:-200} THALWEG_HISTORY_KILLS=$${THALWEG_HISTORY_KILLS:-100} \
-		$(CARGO) test --release --workspace --test it -- killed:: history:: --nocapture
+		THALWEG_HOSTILE_FRAMES=$${THALWEG_HOSTILE_FRAMES:-1000000} \
+		$(CARGO) test --release --workspace --test it -- killed:: history:: hostile_frames_do_no_harm --nocapture
 
 setup:
 	@scripts/setup

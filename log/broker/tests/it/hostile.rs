@@ -1,5 +1,5 @@
 //! A hundred thousand hostile frames: no panic, nothing appended that a strict reader would refuse, and a good client is
-//! served all along.
+//! served all along. `make soak` sends a million; `THALWEG_HOSTILE_FRAMES` says how many.
 
 mod bad;
 mod bombs;
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use thalweg_broker::AllowAll;
@@ -31,8 +31,12 @@ use crate::harness::{Client, Harness, Way};
 use crate::raw_tcp::RawTcp;
 use crate::versions::harmless;
 
-/// Unoptimised, everything takes ten times as long.
-const FRAMES: usize = if cfg!(debug_assertions) { 16_000 } else { 100_000 };
+/// How many frames are sent. Unoptimised, everything takes ten times as long.
+fn frames() -> usize {
+    const FRAMES: usize = if cfg!(debug_assertions) { 16_000 } else { 100_000 };
+    let Ok(asked) = std::env::var("THALWEG_HOSTILE_FRAMES") else { return FRAMES };
+    asked.parse().expect("THALWEG_HOSTILE_FRAMES is a number")
+}
 
 /// How many attack at once: half of them with whatever requests, half with record batches.
 const ATTACKERS: usize = 8;
@@ -133,9 +137,11 @@ fn hostile_frames_do_no_harm() {
         assert!(status.success(), "{status}");
         return;
     }
+    let start = Instant::now();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(attacked());
     let peak = peak_memory_kib();
+    println!("{} frames in {:.1?}, {peak} KiB at the peak", frames(), start.elapsed());
     assert!(peak < MOST_MEMORY_KIB, "{peak} KiB at the peak");
 }
 
@@ -172,7 +178,7 @@ async fn attacked() {
         }
         sent
     });
-    let frames = FRAMES / ATTACKERS;
+    let frames = frames() / ATTACKERS;
     let attackers: Vec<_> =
         (0..ATTACKERS / 2).map(|seed| tokio::spawn(attack(address, seed as u64, frames))).collect();
     let with_batches: Vec<_> = (0..ATTACKERS / 2)
@@ -271,7 +277,7 @@ async fn check_log(client: &Client, partition: i32, fate: &Fate) {
 /// Whether the mutants came as far as they were meant to.
 fn check_reach(fates: &[Fate]) {
     let taken: usize = fates.iter().map(|fate| fate.taken.len()).sum();
-    assert!((FRAMES / 40..FRAMES / 3).contains(&taken), "{taken} were taken");
+    assert!((frames() / 40..frames() / 3).contains(&taken), "{taken} were taken");
     let refused: HashSet<_> = fates.iter().flat_map(|fate| &fate.refused).copied().collect();
     for expected in [
         (Damage::Number, ErrorCode::InvalidRecord),
