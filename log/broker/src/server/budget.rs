@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Requests up to this size in bytes have a share of their own, so that large ones, or ones that never
 /// arrive whole, cannot keep out the small ones that a cluster lives by (heartbeats, metadata).
-const SMALL: usize = 64 * 1024;
+pub(super) const SMALL: usize = 16 * 1024;
 
 /// The budget counts in units of this many bytes, rounded up, since a semaphore counts in u32.
 const UNIT: usize = 1024;

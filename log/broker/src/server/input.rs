@@ -9,11 +9,11 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use super::budget::{MemoryBudget, Reservation};
+use super::budget::{MemoryBudget, Reservation, SMALL};
 
 /// Frames up to this size in bytes are cut out of the connection's read buffer; a larger one gets a buffer of
 /// its own, so that its bytes are read where they stay.
-const READ_BUFFER: usize = 16 * 1024;
+const READ_BUFFER: usize = SMALL;
 
 /// The size that stands before each frame, in bytes.
 const PREFIX: usize = 4;
@@ -54,10 +54,11 @@ pub(crate) struct Input {
 enum Stage {
     /// Waiting for the size of a frame.
     Size,
-    /// Waiting for the memory budget.
+    /// Reading a frame that fits the read buffer. It counts for the memory budget only once it is there: halves of frames
+    /// are to keep nobody out.
+    Small { size: usize },
+    /// Waiting for the memory budget: a small frame that is there, or a large one that is to be read.
     Budget { size: usize, waiting: Pin<Box<dyn Future<Output = Reservation> + Send>> },
-    /// Reading a frame that fits the read buffer.
-    Small { size: usize, reservation: Reservation },
     /// Reading a frame into a buffer of its own.
     Large { size: usize, frame: BytesMut, reservation: Reservation },
 }
@@ -73,7 +74,7 @@ impl Input {
         let size = match &self.stage {
             Stage::Size => 0,
             Stage::Budget { .. } => return None,
-            Stage::Small { size, .. } | Stage::Large { size, .. } => *size,
+            Stage::Small { size } | Stage::Large { size, .. } => *size,
         };
         self.since.map(|since| (since, size))
     }
@@ -96,16 +97,25 @@ impl Input {
     pub(crate) async fn next(&mut self, socket: &TcpStream) -> Result<Frame, InputError> {
         loop {
             match &mut self.stage {
-                Stage::Size => {
-                    if let Some(size) = self.buffered_size()? {
-                        self.stage = match self.budget.try_reserve(size) {
-                            Some(reservation) => self.start(size, reservation),
-                            None => {
-                                let budget = Arc::clone(&self.budget);
-                                let waiting = Box::pin(async move { budget.reserve(size).await });
-                                Stage::Budget { size, waiting }
-                            }
-                        };
+                Stage::Size => match self.buffered_size()? {
+                    Some(size) if size <= READ_BUFFER => {
+                        self.stage = Stage::Small { size };
+                        continue;
+                    }
+                    Some(size) => {
+                        if let Some(frame) = self.reserve(size) {
+                            return Ok(frame);
+                        }
+                        continue;
+                    }
+                    None => {}
+                },
+                Stage::Small { size } => {
+                    let size = *size;
+                    if self.buffer.len() >= size {
+                        if let Some(frame) = self.reserve(size) {
+                            return Ok(frame);
+                        }
                         continue;
                     }
                 }
@@ -113,19 +123,20 @@ impl Input {
                     let reservation = waiting.as_mut().await;
                     let size = *size;
                     self.since = Some(Instant::now());
-                    self.stage = self.start(size, reservation);
-                    continue;
-                }
-                Stage::Small { size, .. } => {
-                    if self.buffer.len() >= *size {
-                        let bytes = self.buffer.split_to(*size).freeze();
-                        return Ok(self.finish(bytes));
+                    if let Some(frame) = self.reserved(size, reservation) {
+                        return Ok(frame);
                     }
+                    continue;
                 }
                 Stage::Large { size, frame, .. } => {
                     if frame.len() == *size {
                         let bytes = std::mem::take(frame).freeze();
-                        return Ok(self.finish(bytes));
+                        let Stage::Large { reservation, .. } =
+                            std::mem::replace(&mut self.stage, Stage::Size)
+                        else {
+                            unreachable!("it was a moment ago")
+                        };
+                        return Ok(self.finish(bytes, reservation));
                     }
                 }
             }
@@ -144,26 +155,36 @@ impl Input {
         }
     }
 
-    fn start(&mut self, size: usize, reservation: Reservation) -> Stage {
+    /// Takes `size` out of the budget, or begins to wait for it. Returns the frame if it is there.
+    fn reserve(&mut self, size: usize) -> Option<Frame> {
+        if let Some(reservation) = self.budget.try_reserve(size) {
+            return self.reserved(size, reservation);
+        }
+        let budget = Arc::clone(&self.budget);
+        let waiting = Box::pin(async move { budget.reserve(size).await });
+        self.stage = Stage::Budget { size, waiting };
+        None
+    }
+
+    /// Returns a small frame, which is there, or begins to read a large one.
+    fn reserved(&mut self, size: usize, reservation: Reservation) -> Option<Frame> {
         if size <= READ_BUFFER {
-            return Stage::Small { size, reservation };
+            let bytes = self.buffer.split_to(size).freeze();
+            self.stage = Stage::Size;
+            return Some(self.finish(bytes, reservation));
         }
         // The memory is reserved, and the system backs it with pages only as they are written.
         let mut frame = BytesMut::with_capacity(size);
         let here = self.buffer.len().min(size);
         frame.extend_from_slice(&self.buffer[..here]);
         self.buffer.advance(here);
-        Stage::Large { size, frame, reservation }
+        self.stage = Stage::Large { size, frame, reservation };
+        None
     }
 
-    fn finish(&mut self, bytes: Bytes) -> Frame {
+    fn finish(&mut self, bytes: Bytes, reservation: Reservation) -> Frame {
         self.since = (!self.buffer.is_empty()).then(Instant::now);
-        match std::mem::replace(&mut self.stage, Stage::Size) {
-            Stage::Small { reservation, .. } | Stage::Large { reservation, .. } => {
-                Frame { bytes, reservation }
-            }
-            Stage::Size | Stage::Budget { .. } => unreachable!("a frame is finished only while it is read"),
-        }
+        Frame { bytes, reservation }
     }
 
     /// Reads once from the socket, as much as is there and fits.
@@ -176,8 +197,8 @@ impl Input {
                     socket.try_read_buf(&mut frame.limit(rest))
                 }
                 Stage::Size | Stage::Budget { .. } | Stage::Small { .. } => {
-                    self.buffer.reserve(READ_BUFFER);
-                    let room = READ_BUFFER + PREFIX;
+                    let room = READ_BUFFER + PREFIX - self.buffer.len();
+                    self.buffer.reserve(room);
                     socket.try_read_buf(&mut (&mut self.buffer).limit(room))
                 }
             };
