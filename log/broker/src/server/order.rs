@@ -6,10 +6,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use thalweg_protocol::frame::{FramePart, encode_response};
 use thalweg_protocol::messages::Response;
 
 use super::budget::Reservation;
 use crate::metrics::Course;
+
+/// With so many bytes of answers that are there and wait for older ones nothing further begins: whoever asks for much more
+/// than it is going to read soon does not fill the memory with it.
+const MOST_HELD: usize = 256 * 1024;
 
 /// A response that is not there yet.
 pub(crate) type PendingResponse = Pin<Box<dyn Future<Output = Response> + Send>>;
@@ -105,6 +110,8 @@ pub(crate) enum Departure {
 pub(crate) struct Order<T> {
     begun: VecDeque<Entry<T>>,
     limit: usize,
+    /// The bytes of answers that wait for older ones.
+    held: usize,
     closing: bool,
 }
 
@@ -113,12 +120,14 @@ struct Entry<T> {
     answer: Answer,
     course: Course,
     reservation: Option<Reservation>,
+    /// The bytes of the answer, if it waits for older ones.
+    held: usize,
 }
 
 impl<T> Order<T> {
     /// An order that holds up to `limit` begun requests.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { begun: VecDeque::new(), limit: limit.max(1), closing: false }
+        Self { begun: VecDeque::new(), limit: limit.max(1), held: 0, closing: false }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -128,7 +137,7 @@ impl<T> Order<T> {
     /// Whether the connection's next request may begin.
     pub(crate) fn may_begin(&self) -> bool {
         let blocked = self.begun.back().is_some_and(|last| matches!(last.answer, Answer::Blocks(_)));
-        !blocked && !self.closing && self.begun.len() < self.limit
+        !blocked && !self.closing && self.begun.len() < self.limit && self.held < MOST_HELD
     }
 
     /// Queues the answer of the request that began at `begun`. `reservation` is what the request's bytes hold of
@@ -143,8 +152,8 @@ impl<T> Order<T> {
         debug_assert!(self.may_begin(), "nothing begins behind a request that blocks");
         self.closing = matches!(answer, Answer::Close { .. });
         let course = Course::at_once(begun, begun);
-        let mut entry = Entry { ticket, answer: Answer::Silent, course, reservation };
-        entry.hold(answer);
+        let mut entry = Entry { ticket, answer: Answer::Silent, course, reservation, held: 0 };
+        self.held += entry.hold(answer, !self.begun.is_empty());
         self.begun.push_back(entry);
     }
 
@@ -160,11 +169,12 @@ impl<T> Order<T> {
     /// What [`Order::next`] waits for, if it is there.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<(T, Course, Departure)>> {
         // Nothing begins behind a request that blocks, so it is always the last.
+        let has_older = self.begun.len() > 1;
         let newest = self.begun.back_mut().expect("the caller has seen that something has begun");
         if let Answer::Blocks(pending) = &mut newest.answer
             && let Poll::Ready(answer) = pending.as_mut().poll(context)
         {
-            newest.hold(answer);
+            self.held += newest.hold(answer, has_older);
             self.closing = matches!(newest.answer, Answer::Close { .. });
             return Poll::Ready(None);
         }
@@ -180,7 +190,9 @@ impl<T> Order<T> {
             Answer::Blocks(_) => return Poll::Pending,
             Answer::Now(_) | Answer::Silent | Answer::Close { .. } => {}
         }
-        let Entry { ticket, answer, course, .. } = self.begun.pop_front().expect("it was there a moment ago");
+        let Entry { ticket, answer, course, held, .. } =
+            self.begun.pop_front().expect("it was there a moment ago");
+        self.held -= held;
         let departure = match answer {
             Answer::Now(response) => Departure::Response(response),
             Answer::Silent => Departure::Silent,
@@ -192,21 +204,37 @@ impl<T> Order<T> {
 }
 
 impl<T> Entry<T> {
-    /// Takes over `answer`. A request that has had its effect gives back its memory at once.
-    fn hold(&mut self, answer: Answer) {
+    /// Takes over `answer`. A request that has had its effect gives back its memory at once. Returns how many bytes wait for
+    /// older answers now.
+    fn hold(&mut self, answer: Answer, has_older: bool) -> usize {
         if !matches!(answer, Answer::Blocks(_)) {
             self.reservation = None;
             self.course = Course::at_once(self.course.begun, Instant::now());
         }
+        self.held = match &answer {
+            Answer::Now(response) if has_older => size(response),
+            _ => 0,
+        };
         self.answer = answer;
+        self.held
     }
+}
+
+/// How many bytes of memory a response has on the wire, which is about what it takes as it is.
+fn size(response: &Response) -> usize {
+    let newest = *response.api_key().versions().end();
+    let in_memory = |part: &FramePart| match part {
+        FramePart::Bytes(bytes) => bytes.len(),
+        FramePart::Slice(_) => 0,
+    };
+    encode_response(response, newest, 0).map_or(0, |frame| frame.parts.iter().map(in_memory).sum())
 }
 
 #[cfg(test)]
 mod tests {
     use std::task::Waker;
 
-    use thalweg_protocol::messages::api_versions::ApiVersionsResponse;
+    use thalweg_protocol::messages::api_versions::{ApiVersion, ApiVersionsResponse};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -272,6 +300,31 @@ mod tests {
         first.send(0).expect("somebody waits");
         assert_eq!(poll(&mut order), Poll::Ready(Some(0)));
         assert_eq!(poll(&mut order), Poll::Ready(Some(1)));
+    }
+
+    #[test]
+    fn nothing_begins_while_much_waits_for_an_older_answer() {
+        let mut order = Order::new(8);
+        let (first, waiting) = waits();
+        order.push(0, Instant::now(), waiting, None);
+        let key = ApiVersion { api_key: 1, min_version: 0, max_version: 9, ..Default::default() };
+        let large = ApiVersionsResponse { api_keys: vec![key; MOST_HELD / 12], ..Default::default() };
+        for ticket in 1..3 {
+            assert!(order.may_begin());
+            order.push(ticket, Instant::now(), Answer::now(large.clone()), None);
+        }
+        assert!(!order.may_begin());
+        assert_eq!(poll(&mut order), Poll::Pending);
+        first.send(0).expect("somebody waits");
+        assert_eq!(poll(&mut order), Poll::Ready(Some(0)));
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 1..3 {
+            assert!(order.poll_next(&mut context).is_ready());
+            assert!(order.may_begin());
+        }
+        // What waits for nobody does not count.
+        order.push(3, Instant::now(), Answer::now(large), None);
+        assert!(order.may_begin());
     }
 
     #[test]
