@@ -254,6 +254,22 @@ impl Rig {
         }
     }
 
+    /// Lets what is under way go on until `is_done`, however slow the machine is.
+    ///
+    /// # Panics
+    /// When it never is.
+    pub(crate) async fn settle_until(&self, is_done: impl AsyncFn() -> bool, when: &str) {
+        let give_up_at = Instant::now() + PATIENCE;
+        loop {
+            self.settle().await;
+            if is_done().await {
+                return;
+            }
+            assert!(Instant::now() < give_up_at, "{when}: something hangs");
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Whether the disk has failed.
     pub(crate) fn is_offline(&self) -> bool {
         self.logs.directory().environment().health.failure().is_some()

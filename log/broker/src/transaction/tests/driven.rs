@@ -17,6 +17,7 @@ use crate::transaction::{
 
 const ID: ByteString = ByteString::from_static("tx");
 const GROUP: ByteString = ByteString::from_static("g");
+const WEEK_MS: i64 = 7 * 24 * 3_600_000;
 
 /// One transactional producer and its consumer group.
 #[derive(Clone, Copy)]
@@ -41,7 +42,7 @@ impl<'a> App<'a> {
 
     /// An application that plays by these rules.
     pub(super) async fn start_by(rig: &'a Rig, version: TransactionVersion) -> Result<Self, ErrorCode> {
-        Ok(Self::new(rig, init(rig, None).await?, version))
+        Ok(Self::new(rig, patiently(rig, || init(rig, None)).await?, version))
     }
 
     fn new(rig: &'a Rig, producer: Producer, version: TransactionVersion) -> Self {
@@ -78,13 +79,9 @@ impl<'a> App<'a> {
 
     async fn add(&self, partition: &TopicPartition) -> Result<(), ErrorCode> {
         let Identity { producer, version, .. } = self.identity;
-        let partitions = BTreeSet::from([partition.clone()]);
-        loop {
-            match self.rig.transactions.add_partitions(&ID, producer, &partitions, version).await {
-                Err(ErrorCode::ConcurrentTransactions) if !self.rig.is_offline() => {}
-                other => return other,
-            }
-        }
+        let (id, partitions) = (ID, BTreeSet::from([partition.clone()]));
+        let add = || self.rig.transactions.add_partitions(&id, producer, &partitions, version);
+        patiently(self.rig, add).await
     }
 
     async fn commit_offset(&self, offset: i64) -> Result<(), ErrorCode> {
@@ -101,10 +98,25 @@ impl<'a> App<'a> {
 
     /// Ends the transaction, and goes on as whoever the answer says.
     pub(super) async fn end(&mut self, outcome: Outcome) -> Result<(), ErrorCode> {
-        let next = end_by(self.rig, self.identity.producer, outcome, self.identity.version).await?;
+        let Identity { producer, version, .. } = self.identity;
+        let next = patiently(self.rig, || end_by(self.rig, producer, outcome, version)).await?;
         self.identity.sequence = if next == self.identity.producer { self.identity.sequence + 1 } else { 0 };
         self.identity.producer = next;
         Ok(())
+    }
+}
+
+/// Tries again, as clients do, until the transaction before has come to its end: on a busy machine that takes longer than a
+/// coordinator waits, and on a disk that has failed it never does.
+async fn patiently<T, F: Future<Output = Result<T, ErrorCode>>>(
+    rig: &Rig,
+    attempt: impl Fn() -> F,
+) -> Result<T, ErrorCode> {
+    loop {
+        match attempt().await {
+            Err(ErrorCode::ConcurrentTransactions) if !rig.is_offline() => {}
+            other => return other,
+        }
     }
 }
 
@@ -329,7 +341,6 @@ async fn offsets_that_are_not_committed_yet_are_not_told() {
 
 #[tokio::test]
 async fn a_transactional_id_that_nobody_uses_is_forgotten() {
-    const WEEK_MS: i64 = 7 * 24 * 3_600_000;
     let rig = Rig::new().await;
     let mut app = rig.done(App::start(&rig)).await.expect("the id is new");
     rig.done(app.write("one", 1)).await.expect("written");
