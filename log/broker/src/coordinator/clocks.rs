@@ -13,18 +13,29 @@ pub(crate) struct Clocks {
     wall: Arc<dyn Clock>,
     /// When monotonic time begins.
     origin: Instant,
+    /// What the wall clock showed at first, and its own monotonic one.
+    first: (i64, i64),
 }
 
 impl Clocks {
     /// Clocks with `wall` for timestamps; monotonic time begins now.
     pub(crate) fn new(wall: Arc<dyn Clock>) -> Self {
-        Self { wall, origin: Instant::now() }
+        let first = (wall.now_ms(), wall.monotonic_ms());
+        Self { wall, origin: Instant::now(), first }
     }
 
     /// This instant.
     pub(crate) fn now(&self) -> Now {
         let monotonic_ms = u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(u64::MAX);
         Now { monotonic_ms, wall_ms: self.wall.now_ms() }
+    }
+
+    /// The time of the wall clock, in ms, by which the age of what is forgotten with time is told. When the wall clock jumps
+    /// ahead nothing is older for it, until the next start.
+    pub(crate) fn ageing_ms(&self) -> i64 {
+        let (wall_ms, monotonic_ms) = self.first;
+        let passed_ms = self.wall.monotonic_ms().saturating_sub(monotonic_ms);
+        self.wall.now_ms().min(wall_ms.saturating_add(passed_ms))
     }
 
     /// The instant at `monotonic_ms`, to sleep until.

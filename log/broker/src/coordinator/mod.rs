@@ -16,6 +16,8 @@ pub(crate) use clocks::Clocks;
 pub(crate) use deadlines::Deadlines;
 pub(crate) use journal::{Journal, JournalError, JournalRecord, Replayed};
 pub(crate) use key_hash::partition_for;
+#[cfg(test)]
+pub(crate) use now::JUMPS_MS;
 pub(crate) use now::Now;
 pub(crate) use setting::Setting;
 pub(crate) use shards::{Shard, Shards};

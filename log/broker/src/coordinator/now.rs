@@ -9,3 +9,7 @@ pub(crate) struct Now {
     /// Milliseconds since 1970, UTC.
     pub(crate) wall_ms: i64,
 }
+
+/// Jumps of the wall clock, in ms: a day and a year, either way.
+#[cfg(test)]
+pub(crate) const JUMPS_MS: [i64; 4] = [86_400_000, -86_400_000, 365 * 86_400_000, -365 * 86_400_000];

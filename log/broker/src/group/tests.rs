@@ -10,8 +10,8 @@ use super::{
     Assignment, Commit, CommitPartition, CommitTopic, GroupEpoch, GroupState, Heartbeat, Join, Protocol,
     Sync, Ticket,
 };
-use crate::coordinator::Shard;
 use crate::coordinator::rig::Rig;
+use crate::coordinator::{JUMPS_MS, Shard};
 
 const GROUP: ByteString = ByteString::from_static("g");
 const WEEK_MS: i64 = 7 * 24 * 3_600_000;
@@ -123,6 +123,28 @@ async fn offsets_go_when_nobody_has_been_in_the_group_for_long() {
     let rig = rig.restart(Crash::Dropped).await;
     let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
     assert_eq!(shard.list(), []);
+}
+
+#[tokio::test]
+async fn a_jump_of_the_wall_clock_forgets_no_offsets() {
+    for jump_ms in JUMPS_MS {
+        let rig = Rig::new().await;
+        let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
+        let is_kept = || {
+            shard.expire_offsets();
+            !shard.list().is_empty()
+        };
+        shard.commit(&commit(7, "", -1), || Ok(())).expect("nobody is in the group");
+        rig.wall.advance(WEEK_MS / 2);
+        rig.wall.jump(jump_ms);
+        assert!(is_kept(), "{jump_ms}: it is half of a week");
+        rig.wall.advance(WEEK_MS / 2 - 1);
+        assert!(is_kept(), "{jump_ms}: not quite a week");
+        rig.wall.jump(-jump_ms);
+        assert!(is_kept(), "{jump_ms}: nor when the clock is set right");
+        rig.wall.advance(1);
+        assert!(!is_kept(), "{jump_ms}: a week is over");
+    }
 }
 
 #[tokio::test]

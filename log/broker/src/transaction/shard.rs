@@ -316,9 +316,9 @@ impl TransactionShard {
     /// # Errors
     /// When a tombstone cannot be appended; to be tried again.
     pub(crate) fn forget_expired(&self, expiration_ms: i64) -> Result<(), ErrorCode> {
-        let now = self.settings.clocks.now();
+        let (now, ageing_ms) = (self.settings.clocks.now(), self.settings.clocks.ageing_ms());
         let mut state = self.state.lock();
-        let is_expired = |entry: &Entry| entry.transaction.is_expired(expiration_ms, now);
+        let is_expired = |entry: &Entry| entry.transaction.is_expired(expiration_ms, ageing_ms);
         let expired: Vec<_> = state.transactions.iter().filter(|(_, entry)| is_expired(entry)).collect();
         let expired: Vec<ByteString> = expired.into_iter().map(|(id, _)| id.clone()).collect();
         for id in expired {

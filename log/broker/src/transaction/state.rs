@@ -204,9 +204,9 @@ impl Transaction {
         }
     }
 
-    /// Whether the transactional id has been idle for `expiration_ms` and may be forgotten.
-    pub(crate) fn is_expired(&self, expiration_ms: i64, now: Now) -> bool {
+    /// Whether the transactional id has been idle for `expiration_ms` at `ageing_ms` of the wall clock and may be forgotten.
+    pub(crate) fn is_expired(&self, expiration_ms: i64, ageing_ms: i64) -> bool {
         let is_idle = self.state == TransactionState::Empty || self.state.is_complete();
-        is_idle && self.last_update_ms.saturating_add(expiration_ms) <= now.wall_ms
+        is_idle && self.last_update_ms.saturating_add(expiration_ms) <= ageing_ms
     }
 }

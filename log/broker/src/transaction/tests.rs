@@ -15,7 +15,7 @@ use super::partitions::{add_partitions, verify_partition};
 use super::state::{
     Decision, EXHAUSTED_EPOCH, Outcome, Producer, Transaction, TransactionState, TransactionVersion,
 };
-use crate::coordinator::Now;
+use crate::coordinator::{JUMPS_MS, Now};
 use Outcome::{Abort, Commit};
 use TransactionVersion::{Classic, EpochBump};
 
@@ -306,6 +306,29 @@ fn a_transaction_that_is_open_too_long_is_aborted_and_its_producer_fenced() {
     }
     assert_eq!(add(&complete, producer(7, 3), &[0]), Err("PRODUCER_FENCED"));
     assert_eq!(init(Some(&complete), Some(producer(7, 3)), None), Err("PRODUCER_FENCED"));
+}
+
+#[test]
+fn a_jump_of_the_wall_clock_ends_no_transaction_and_prolongs_none() {
+    for jump_ms in JUMPS_MS {
+        let at = |ms| Now { monotonic_ms: NOW.monotonic_ms + ms, wall_ms: NOW.wall_ms + jump_ms };
+        let opened = transaction(7, 3, TransactionState::Empty);
+        let Ok(Decision::Change { next: open, .. }) =
+            add_partitions(Some(&opened), producer(7, 3), &partitions(&[0]), Classic, at(0))
+        else {
+            panic!("it is opened")
+        };
+        for current in [&open, &transaction(7, 3, TransactionState::Ongoing)] {
+            assert_eq!(current.expire(None, at(59_999)), None, "{jump_ms}");
+            let expired = current.expire(None, at(60_000));
+            assert!(matches!(expired, Some(Decision::EndFirst { .. })), "{jump_ms}: {expired:?}");
+        }
+        // A restart has nothing but the wall clock: never more than the timeout is left.
+        let mut resumed = transaction(7, 3, TransactionState::Ongoing);
+        resumed.resume(at(10));
+        let left = if jump_ms > 0 { 0 } else { 60_000 };
+        assert_eq!(resumed.deadline, Some(NOW.monotonic_ms + 10 + left), "{jump_ms}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use thalweg_protocol::ErrorCode;
 
 use super::{Action, GroupState, Leaver};
+use crate::coordinator::JUMPS_MS;
 use harness::{Harness, JoinSpec};
 
 fn member(name: &'static str) -> JoinSpec {
@@ -131,6 +132,35 @@ fn whoever_never_asks_for_its_assignment_is_out() {
     }
     assert!(!h.has_member("b"), "60 s without SyncGroup");
     assert_eq!(h.group.state(), GroupState::PreparingRebalance);
+}
+
+#[test]
+fn a_jump_of_the_wall_clock_ends_no_session_and_no_rebalance_and_prolongs_none() {
+    for jump_ms in JUMPS_MS {
+        let mut h = Harness::stable(&[member("a"), member("b")]);
+        h.pass(3_000);
+        h.heartbeat("a", 1);
+        h.heartbeat("b", 1);
+        h.now.wall_ms += jump_ms;
+        h.pass(9_999);
+        assert!(h.has_member("a") && h.has_member("b"), "{jump_ms}: their sessions of 10 s are not over");
+        assert_eq!(h.heartbeat("a", 1), ErrorCode::None);
+        h.pass(1);
+        assert_eq!((h.has_member("a"), h.has_member("b")), (true, false), "{jump_ms}");
+
+        // It has 60 s for the rebalance that follows.
+        let c = h.join_later(member("c"));
+        h.now.wall_ms += jump_ms;
+        for _ in 0..10 {
+            assert!(h.joined(c).is_none(), "{jump_ms}: it waits for the other");
+            h.heartbeat("a", 1);
+            h.pass(5_999);
+        }
+        h.heartbeat("a", 1);
+        h.pass(10);
+        assert_eq!(h.joined(c).expect("the time is up").generation, 2, "{jump_ms}");
+        assert!(!h.has_member("a"), "{jump_ms}");
+    }
 }
 
 #[test]

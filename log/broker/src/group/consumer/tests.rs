@@ -7,6 +7,7 @@ mod migrating;
 use thalweg_protocol::ErrorCode;
 
 use super::{ConsumerState, GroupEpoch};
+use crate::coordinator::JUMPS_MS;
 use crate::group::commit::Commit;
 use harness::{Beat, Harness, join, partitions};
 
@@ -149,6 +150,40 @@ fn whoever_is_late_is_given_up() {
     h.pass(45_000);
     assert_eq!(h.group.state(), ConsumerState::Empty, "nobody is heard of");
     h.check_replay();
+}
+
+#[test]
+fn a_jump_of_the_wall_clock_gives_nobody_up_and_nobody_more_time() {
+    for jump_ms in JUMPS_MS {
+        let mut h = Harness::new(&[("t", 4)]);
+        h.beat(join("a", &["t"])).expect("taken");
+        h.beat(join("b", &["t"])).expect("taken");
+        // "a" gives nothing up, for which it has 60 s, and "b" is not heard of, for which it has 45 s.
+        h.beat(Beat { epoch: 1, ..Beat::of("a") }).expect("a member");
+        h.now.wall_ms += jump_ms;
+        h.pass(44_999);
+        assert_eq!(h.group.image().members().len(), 2, "{jump_ms}");
+        h.beat(Beat { epoch: 1, ..Beat::of("a") }).expect("a member");
+        h.pass(1);
+        assert_eq!(h.group.image().members().keys().collect::<Vec<_>>(), ["a"], "{jump_ms}");
+        h.check_replay();
+
+        let mut h = Harness::new(&[("t", 4)]);
+        h.beat(join("a", &["t"])).expect("taken");
+        h.beat(join("c", &["t"])).expect("taken");
+        let epoch = h.epoch_of("a");
+        h.beat(Beat { epoch, ..Beat::of("a") }).expect("a member");
+        h.now.wall_ms += jump_ms;
+        for _ in 0..5 {
+            h.pass(10_000);
+            h.settle(&["c"]);
+            h.beat(Beat { epoch, ..Beat::of("a") }).expect("it has time");
+        }
+        h.pass(9_999);
+        assert_eq!(h.group.image().members().len(), 2, "{jump_ms}");
+        h.pass(1);
+        assert_eq!(h.group.image().members().keys().collect::<Vec<_>>(), ["c"], "{jump_ms}");
+    }
 }
 
 #[test]

@@ -75,17 +75,18 @@ impl GroupShard {
 
     /// Forgets offsets that nobody has used for the retention time, and groups that nothing is left of.
     pub(crate) fn expire_offsets(&self) {
-        let now = self.settings.setting.clocks.now();
+        let clocks = &self.settings.setting.clocks;
+        let (now, ageing_ms) = (clocks.now(), clocks.ageing_ms());
         let ids = self.state.lock().groups.ids();
         for id in ids {
             // One group per lock, so that nobody waits for all of them.
-            if let Err(error) = self.expire_group(&id, now) {
+            if let Err(error) = self.expire_group(&id, now, ageing_ms) {
                 tracing::warn!(group = %id, error = error.name(), "offsets that have expired are kept for now");
             }
         }
     }
 
-    fn expire_group(&self, id: &ByteString, now: Now) -> Result<(), ErrorCode> {
+    fn expire_group(&self, id: &ByteString, now: Now, ageing_ms: i64) -> Result<(), ErrorCode> {
         let mut state = self.state.lock();
         let Some(group) = state.groups.get_mut(id) else { return Ok(()) };
         // Share groups have no offsets, and what they have read is kept until they are deleted.
@@ -94,7 +95,7 @@ impl GroupShard {
         }
         // A group that had members is idle since the last one left; others only keep offsets.
         let idle_since_ms = group.membership.deserted_since_ms();
-        let expired = group.offsets.expired(now.wall_ms, self.settings.retention_ms, idle_since_ms);
+        let expired = group.offsets.expired(ageing_ms, self.settings.retention_ms, idle_since_ms);
         let mut tombstones = expired
             .iter()
             .map(|(topic, partition)| records::offset_record(id, topic, *partition, None))

@@ -4,8 +4,8 @@ use thalweg_controller::{CreateTopics, NewTopic};
 use thalweg_storage::testing::Crash;
 
 use super::*;
-use crate::coordinator::Shard;
 use crate::coordinator::rig::Rig;
+use crate::coordinator::{JUMPS_MS, Shard};
 use crate::share::partition::Span;
 use crate::share::{AckBatch, AcquireMode, AcquireTerms, Acquired};
 
@@ -110,4 +110,28 @@ async fn the_journal_stays_short_and_says_the_same_after_a_restart() {
     assert_eq!(free(acquire(shares, &busy, KEPT - 1, RECORDS - 1)), kept);
     // The member that had record 7 has gone with the node, so that its delivery does not count.
     assert_eq!(free(acquire(shares, &idle, 7, 9)), [(7, 1), (9, 2)]);
+}
+
+#[tokio::test]
+async fn a_jump_of_the_wall_clock_ends_no_lock_and_prolongs_none() {
+    let rig = rig().await;
+    let shares = rig.groups.shares();
+    let held = rig.done(shares.find_or_create(&key(&rig, 0), Offset(0))).await.expect("it is made");
+    let settings = shares.settings_of(&held.key().group);
+    for (at, jump_ms) in (0..).zip(JUMPS_MS) {
+        let before = shares.now();
+        assert_eq!(acquire(shares, &held, at, at).len(), 1);
+        let after = shares.now();
+        rig.wall.jump(jump_ms);
+        let expire = |monotonic_ms: u64| {
+            let now = Now { monotonic_ms, ..shares.now() };
+            held.expire(&settings, shares.tally(), now);
+            let (acquired, available) = held.in_flight();
+            (acquired, available)
+        };
+        assert_eq!(expire(before.monotonic_ms + 59_999), (1, 0), "{jump_ms}: it has a minute");
+        assert_eq!(expire(after.monotonic_ms + 60_000), (0, 1), "{jump_ms}: the minute is over");
+        assert_eq!(acquire(shares, &held, at, at)[0].deliveries, 2);
+        say(shares, &held, at, ACCEPT);
+    }
 }

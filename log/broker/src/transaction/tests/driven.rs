@@ -7,8 +7,8 @@ use bytestring::ByteString;
 use thalweg_protocol::{ErrorCode, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicPartition, Uuid};
 use thalweg_storage::testing::Crash;
 
-use crate::coordinator::Shard;
 use crate::coordinator::rig::Rig;
+use crate::coordinator::{JUMPS_MS, Shard};
 use crate::group::{Commit, CommitPartition, CommitTopic};
 use crate::topics::CONSUMER_OFFSETS;
 use crate::transaction::{
@@ -360,6 +360,26 @@ async fn a_transactional_id_that_nobody_uses_is_forgotten() {
     let app = App::new(&rig, producer, TransactionVersion::EpochBump);
     let refused = rig.done(app.write("two", 2)).await;
     assert_eq!(refused, Err(ErrorCode::InvalidProducerIdMapping));
+}
+
+#[tokio::test]
+async fn a_jump_of_the_wall_clock_forgets_no_transactional_id() {
+    for jump_ms in JUMPS_MS {
+        let rig = Rig::new().await;
+        rig.done(App::start(&rig)).await.expect("the id is new");
+        let shard = rig.transactions.shard(&ID).await.expect("loaded");
+        let is_kept = || {
+            shard.forget_expired(WEEK_MS).expect("it can be written");
+            shard.look(&ID, |current| current.is_some())
+        };
+        rig.wall.jump(jump_ms);
+        rig.wall.advance(WEEK_MS - 1);
+        assert!(is_kept(), "{jump_ms}: not quite a week");
+        rig.wall.jump(-jump_ms);
+        assert!(is_kept(), "{jump_ms}: nor when the clock is set right");
+        rig.wall.advance(1);
+        assert!(!is_kept(), "{jump_ms}: a week is over");
+    }
 }
 
 #[tokio::test]
