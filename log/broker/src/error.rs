@@ -220,7 +220,7 @@ fn propose_code(error: &ProposeError) -> ErrorCode {
 
 /// The one mapping from the errors of storage to the codes of the protocol.
 ///
-/// What passes by itself (a full disk, no descriptors left) and what another replica could do (a directory
+/// What passes by itself (a full or read-only disk, no descriptors left) and what another replica could do (a directory
 /// that is offline) is KAFKA_STORAGE_ERROR: the Java client, librdkafka and those built after them refresh
 /// their metadata and try again.
 pub(crate) fn storage_code(error: &thalweg_storage::Error) -> ErrorCode {
@@ -235,6 +235,7 @@ pub(crate) fn storage_code(error: &thalweg_storage::Error) -> ErrorCode {
         Storage::InvalidTransactionState { .. } => ErrorCode::InvalidTxnState,
         Storage::CoordinatorFenced { .. } => ErrorCode::TransactionCoordinatorFenced,
         Storage::StorageFull { .. }
+        | Storage::ReadOnly { .. }
         | Storage::TooManyOpenFiles { .. }
         | Storage::DirectoryOffline { .. }
         | Storage::Io { .. }

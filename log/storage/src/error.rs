@@ -90,6 +90,12 @@ pub enum Error {
         /// The file that could not grow.
         path: PathBuf,
     },
+    /// The file system takes no writes. The log goes on and the call can be retried.
+    #[error("the file system that holds {path} is read-only")]
+    ReadOnly {
+        /// The file that could not be written, made or changed.
+        path: PathBuf,
+    },
     /// The process has no file descriptor left. The log goes on and the call can be retried.
     #[error("too many open files: cannot open {path}")]
     TooManyOpenFiles {
@@ -294,13 +300,14 @@ pub enum Corruption {
 }
 
 impl Error {
-    /// Tells a full disk and exhausted descriptors, which pass, from the I/O errors that do not. A sync that finds
+    /// Tells a full disk, a read-only one and exhausted descriptors, which pass, from the I/O errors that do not. A sync that finds
     /// the disk full has lost what it was to make last, which does not pass.
     pub(crate) fn io(operation: Operation, path: &Path, source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) if operation != Operation::Sync => {
                 Self::StorageFull { path: path.to_owned() }
             }
+            Some(libc::EROFS) if operation != Operation::Sync => Self::ReadOnly { path: path.to_owned() },
             Some(libc::EMFILE | libc::ENFILE) => Self::TooManyOpenFiles { path: path.to_owned() },
             _ => Self::Io { operation, path: path.to_owned(), source },
         }
@@ -317,6 +324,6 @@ impl Error {
 
     /// Whether the same call may succeed later without anything being repaired.
     pub fn is_retriable(&self) -> bool {
-        matches!(self, Self::StorageFull { .. } | Self::TooManyOpenFiles { .. })
+        matches!(self, Self::StorageFull { .. } | Self::ReadOnly { .. } | Self::TooManyOpenFiles { .. })
     }
 }

@@ -14,11 +14,11 @@ use crate::calls::{
 use crate::harness::{Client, Harness, Way, pass_over};
 
 /// A small file system of its own, unmounted when dropped.
-struct SmallDisk(TempDir);
+pub struct SmallDisk(TempDir);
 
 impl SmallDisk {
     /// `None` where that takes more than this user may do.
-    fn mount() -> Option<Self> {
+    pub fn mount(test: &str) -> Option<Self> {
         let dir = TempDir::new().expect("a temporary directory");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"])
@@ -27,12 +27,14 @@ impl SmallDisk {
             .is_ok_and(|output| output.status.success());
         // SAFETY: it only reads a number.
         if !mounted && unsafe { libc::geteuid() } == 0 {
-            pass_over("a_full_disk_refuses_writes_until_there_is_room", "to mount a tmpfs");
+            pass_over(test, "to mount a tmpfs");
+        } else if !mounted {
+            eprintln!("SKIPPED: only root can mount a small disk for {test}");
         }
         mounted.then_some(Self(dir))
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 }
@@ -45,10 +47,7 @@ impl Drop for SmallDisk {
 
 #[tokio::test]
 async fn a_full_disk_refuses_writes_until_there_is_room() {
-    let Some(disk) = SmallDisk::mount() else {
-        eprintln!("SKIPPED: only root can mount a small disk");
-        return;
-    };
+    let Some(disk) = SmallDisk::mount("a_full_disk_refuses_writes_until_there_is_room") else { return };
     let config = Harness::config(Way::InProcess, &disk.path().join("data"));
     let broker = Broker::start(config.clone()).await.expect("it starts");
     let client = Client(broker.connect().open().expect("it runs"));
@@ -88,8 +87,7 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
 
 #[tokio::test]
 async fn a_full_disk_is_stopped_on_started_on_and_emptied_by_deleting() {
-    let Some(disk) = SmallDisk::mount() else {
-        eprintln!("SKIPPED: only root can mount a small disk");
+    let Some(disk) = SmallDisk::mount("a_full_disk_is_stopped_on_started_on_and_emptied_by_deleting") else {
         return;
     };
     let config = Harness::config(Way::InProcess, &disk.path().join("data"));

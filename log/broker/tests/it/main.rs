@@ -29,6 +29,7 @@ mod offset_deleting;
 mod offsets;
 mod producing;
 mod quotas;
+mod read_only;
 mod restarting;
 mod securing;
 mod share_groups;
