@@ -5,10 +5,10 @@ mod generated;
 mod hostile;
 mod internal_records;
 mod oracle;
-mod random;
+pub(crate) mod random;
 #[path = "../../../generate/rust.rs"]
 mod rust;
 #[path = "../../../generate/schema.rs"]
-mod schema;
+pub(crate) mod schema;
 #[path = "../../../generate/structure.rs"]
 mod structure;
