@@ -164,15 +164,20 @@ impl<'a> BatchScan<'a> {
 
 /// Checks that offsets can be computed from the header without leaving the numbers there are.
 pub(crate) fn check_numbers(header: &BatchHeader) -> Result<(), Damage> {
-    const LARGEST: i64 = i64::MAX - i32::MAX as i64 - 1;
     let BatchHeader { base_offset, records_count, last_offset_delta, .. } = *header;
-    if !(0..=LARGEST).contains(&base_offset.0) {
+    if !is_possible(base_offset) {
         return Err(Damage::Offset(base_offset));
     }
     if last_offset_delta < 0 {
         return Err(Damage::Record(RecordError::RecordCount { records_count, last_offset_delta }));
     }
     Ok(())
+}
+
+/// Whether a batch of any size can stand at the offset.
+pub(crate) fn is_possible(offset: Offset) -> bool {
+    const LARGEST: i64 = i64::MAX - i32::MAX as i64 - 1;
+    (0..=LARGEST).contains(&offset.0)
 }
 
 /// What `RecordBatch::verify` checks, for bytes that are not shared.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use thalweg_protocol::{Offset, TopicPartition, Uuid};
 
+use crate::batch_scan::is_possible;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::filesystem::{OpenMode, StoredFile};
@@ -275,7 +276,7 @@ fn parse(line: &[u8]) -> Option<Line> {
     let mut fields = content.split(' ');
     let topic = fields.next()?.to_owned();
     let partition = fields.next()?.parse().ok()?;
-    let mut offset = || fields.next()?.parse().ok().map(Offset);
+    let mut offset = || fields.next()?.parse().ok().map(Offset).filter(|offset| is_possible(*offset));
     let standing = Standing {
         synced_to: Some(offset()?),
         log_start: offset()?,
@@ -288,7 +289,7 @@ fn parse(line: &[u8]) -> Option<Line> {
         None => Uuid::ZERO,
     };
     let void_to = match fields.next() {
-        Some(round) => JournalRound(round.parse().ok()?),
+        Some(round) => JournalRound::read(round.parse().ok()?)?,
         None => JournalRound::default(),
     };
     Some(Line::Log(TopicPartition::new(topic, partition), Recorded { topic_id, standing, void_to }))

@@ -71,7 +71,7 @@ fn parse(block: &[u8; BLOCK]) -> Option<HeaderBlock> {
         return Some(HeaderBlock::Newer(version));
     }
     let [file_bytes, first_round, run, salt] = [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
-    let (first_round, run) = (JournalRound(first_round), JournalRound(run));
+    let (first_round, run) = (JournalRound::read(first_round)?, JournalRound::read(run)?);
     Some(HeaderBlock::Good(FileHeader { file_bytes, first_round, run, salt }))
 }
 

@@ -138,7 +138,7 @@ impl RecordHeader {
             return None;
         }
         let (crc, len, count) = (fields.u32()?, fields.u32()?, fields.u32()?);
-        let round = JournalRound(fields.u64()?);
+        let round = JournalRound::read(fields.u64()?)?;
         let is_possible = (HEADER_SIZE..=MOST_RECORD_BYTES).contains(&(len as usize));
         (fields.u64()? == salt && is_possible).then_some(Self { crc, len, count, round })
     }

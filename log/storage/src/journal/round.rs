@@ -7,6 +7,14 @@ use std::fmt;
 pub(crate) struct JournalRound(pub(crate) u64);
 
 impl JournalRound {
+    /// No journal comes so far: whatever is read that says so was not written by one.
+    const BEYOND_ALL: u64 = 1 << 62;
+
+    /// The round of a number that was read; `None` if there is none.
+    pub(crate) fn read(number: u64) -> Option<Self> {
+        (number < Self::BEYOND_ALL).then_some(Self(number))
+    }
+
     /// The one after this.
     pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)

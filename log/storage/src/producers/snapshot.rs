@@ -41,8 +41,8 @@ pub(crate) fn encode(states: &ProducerStates) -> Vec<u8> {
     out
 }
 
-/// What [`encode`] wrote; `None` when the bytes are not that, or not whole.
-pub(crate) fn decode(bytes: &[u8]) -> Option<ProducerStates> {
+/// What [`encode`] wrote of a log that ended at `end`; `None` when the bytes are not that, or not whole.
+pub(crate) fn decode(bytes: &[u8], end: Offset) -> Option<ProducerStates> {
     let mut fields = Fields(bytes);
     if i16::from_be_bytes(fields.take()?) != VERSION {
         return None;
@@ -56,29 +56,41 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<ProducerStates> {
     }
     let mut producers = HashMap::with_capacity(count);
     for _ in 0..count {
-        let id = ProducerId(i64::from_be_bytes(fields.take()?));
-        let epoch = ProducerEpoch(i16::from_be_bytes(fields.take()?));
-        let last_sequence = i32::from_be_bytes(fields.take()?);
-        let last_offset = i64::from_be_bytes(fields.take()?);
-        let delta = i32::from_be_bytes(fields.take()?);
-        let last_active_ms = i64::from_be_bytes(fields.take()?);
-        let mut producer = Producer::new(epoch, last_active_ms);
-        producer.coordinator_epoch = i32::from_be_bytes(fields.take()?);
-        let transaction_start = i64::from_be_bytes(fields.take()?);
-        producer.transaction_start = (transaction_start >= 0).then_some(Offset(transaction_start));
-        if last_sequence >= 0 {
-            producer.push(Appended {
-                // Sequence numbers wrap from the largest to 0.
-                first_sequence: last_sequence.wrapping_sub(delta) & i32::MAX,
-                last_sequence,
-                first_offset: Offset(last_offset - i64::from(delta)),
-                last_offset: Offset(last_offset),
-                append_time_ms: last_active_ms,
-            });
-        }
+        let (id, producer) = take_producer(&mut fields, end)?;
         producers.insert(id, producer);
     }
     Some(ProducerStates::from_producers(producers))
+}
+
+/// An entry; `None` when it names offsets that the log did not have.
+fn take_producer(fields: &mut Fields<'_>, end: Offset) -> Option<(ProducerId, Producer)> {
+    let id = ProducerId(i64::from_be_bytes(fields.take()?));
+    let epoch = ProducerEpoch(i16::from_be_bytes(fields.take()?));
+    let last_sequence = i32::from_be_bytes(fields.take()?);
+    let last_offset = i64::from_be_bytes(fields.take()?);
+    let delta = i32::from_be_bytes(fields.take()?);
+    let last_active_ms = i64::from_be_bytes(fields.take()?);
+    let mut producer = Producer::new(epoch, last_active_ms);
+    producer.coordinator_epoch = i32::from_be_bytes(fields.take()?);
+    let transaction_start = i64::from_be_bytes(fields.take()?);
+    producer.transaction_start = (transaction_start >= 0).then_some(Offset(transaction_start));
+    if producer.transaction_start.is_some_and(|start| start >= end) {
+        return None;
+    }
+    if last_sequence >= 0 {
+        if delta < 0 || !(i64::from(delta)..end.0).contains(&last_offset) {
+            return None;
+        }
+        producer.push(Appended {
+            // Sequence numbers wrap from the largest to 0.
+            first_sequence: last_sequence.wrapping_sub(delta) & i32::MAX,
+            last_sequence,
+            first_offset: Offset(last_offset - i64::from(delta)),
+            last_offset: Offset(last_offset),
+            append_time_ms: last_active_ms,
+        });
+    }
+    Some((id, producer))
 }
 
 struct Fields<'a>(&'a [u8]);

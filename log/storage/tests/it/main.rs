@@ -7,10 +7,13 @@ mod damage;
 mod directory;
 mod faults;
 mod follower;
+mod fuzzed;
 mod harness;
 mod journal;
 mod kafka_dump;
 mod open_files;
+#[path = "../../../../fuzz/src/mutation.rs"]
+mod mutation;
 mod producers;
 mod read;
 mod recovery;

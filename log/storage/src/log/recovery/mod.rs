@@ -390,7 +390,7 @@ fn newest_snapshot(
     for &offset in offsets.iter().rev() {
         let path = directory.join(file_name(offset, FileKind::Snapshot));
         let Some(bytes) = environment.read_whole(&path)? else { continue };
-        if let Some(producers) = decode_snapshot(&bytes) {
+        if let Some(producers) = decode_snapshot(&bytes, offset) {
             return Ok((producers, offset));
         }
         tracing::warn!(file = %path.display(), "a damaged snapshot is passed over");
