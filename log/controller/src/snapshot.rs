@@ -186,7 +186,28 @@ fn topic_document(topic: &Topic) -> TopicDocument {
     }
 }
 
+/// No log and no partition comes so far: what is counted from such numbers would leave the numbers there are.
+const BEYOND_ALL_OFFSETS: i64 = i64::MAX / 2;
+const BEYOND_ALL_EPOCHS: i32 = i32::MAX / 2;
+
+fn check_numbers(document: &Document<'_>) -> Result<(), String> {
+    if !(-1..BEYOND_ALL_OFFSETS).contains(&document.offset.0) {
+        return Err(format!("no command stands at {}", document.offset));
+    }
+    let epochs = 0..BEYOND_ALL_EPOCHS;
+    for topic in &document.topics {
+        let is_possible = |partition: &PartitionDocument| {
+            epochs.contains(&partition.leader_epoch.0) && epochs.contains(&partition.partition_epoch.0)
+        };
+        if !topic.partitions.iter().all(is_possible) {
+            return Err(format!("the topic '{}' has an epoch that no partition comes to", topic.name));
+        }
+    }
+    Ok(())
+}
+
 fn state(document: Document<'_>) -> Result<ClusterState, String> {
+    check_numbers(&document)?;
     let mut state = ClusterState::new(document.cluster_id);
     state.metadata_version = document.metadata_version;
     state.offset = document.offset;

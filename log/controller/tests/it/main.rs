@@ -2,9 +2,12 @@
 
 mod crash;
 mod damage;
+mod fuzzed;
 mod golden;
 mod handle;
 mod local;
+#[path = "../../../../fuzz/src/mutation.rs"]
+mod mutation;
 mod rejections;
 mod replay;
 mod scale;
