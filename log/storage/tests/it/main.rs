@@ -11,9 +11,9 @@ mod fuzzed;
 mod harness;
 mod journal;
 mod kafka_dump;
-mod open_files;
 #[path = "../../../../fuzz/src/mutation.rs"]
 mod mutation;
+mod open_files;
 mod producers;
 mod read;
 mod recovery;
