@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thalweg_storage::testing::ManualClock;
-use thalweg_storage::{DirectoryHealth, DiskFilesystem, Environment, Error};
+use thalweg_storage::{DiskFilesystem, Environment, Error};
 
 use crate::harness::NOW_MS;
 
@@ -47,11 +47,7 @@ impl Place {
 
     /// Anew each time: one that has failed stays offline.
     pub fn environment(&self) -> Environment {
-        Environment {
-            filesystem: Arc::new(DiskFilesystem),
-            clock: ManualClock::new(NOW_MS + 1_000_000),
-            health: DirectoryHealth::new(self.root()),
-        }
+        Environment::new(Arc::new(DiskFilesystem), ManualClock::new(NOW_MS + 1_000_000), self.root())
     }
 
     /// What came out, unless it was an error that tells where to look.
