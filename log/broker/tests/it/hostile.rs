@@ -28,6 +28,7 @@ use crate::calls::{
     FETCH, PRODUCE, batch, create_topic, fetch_request, list_offset, only, produce, produce_request,
 };
 use crate::harness::{Client, Harness, Way};
+use crate::node_process::peak_memory_kib;
 use crate::raw_tcp::RawTcp;
 use crate::versions::harmless;
 
@@ -140,15 +141,9 @@ fn hostile_frames_do_no_harm() {
     let start = Instant::now();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(attacked());
-    let peak = peak_memory_kib();
+    let peak = peak_memory_kib(std::process::id());
     println!("{} frames in {:.1?}, {peak} KiB at the peak", frames(), start.elapsed());
     assert!(peak < MOST_MEMORY_KIB, "{peak} KiB at the peak");
-}
-
-fn peak_memory_kib() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak is among it");
-    peak.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 async fn attacked() {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod harness;
+mod node_process;
 mod raw_tcp;
 
 mod administration;
@@ -13,9 +14,11 @@ mod configs;
 mod consumer_groups;
 mod controllers;
 mod cooperative;
+mod descriptors;
 mod disk_full;
 mod fetch_sessions;
 mod fetching;
+mod floods;
 mod gates;
 mod grouping;
 mod growing;

@@ -39,7 +39,11 @@ struct Expected {
 
 impl RawTcp {
     pub async fn connect(address: SocketAddr) -> Arc<dyn Connection> {
-        let socket = TcpStream::connect(address).await.expect("the broker listens");
+        Self::over(TcpStream::connect(address).await.expect("the broker listens"))
+    }
+
+    /// Over a socket that is connected already.
+    pub fn over(socket: TcpStream) -> Arc<dyn Connection> {
         socket.set_nodelay(true).expect("a fresh socket");
         let (read, mut write) = socket.into_split();
         let (frames, mut queued) = mpsc::unbounded_channel::<Bytes>();
