@@ -307,7 +307,7 @@ mod tests {
         let mut order = Order::new(8);
         let (first, waiting) = waits();
         order.push(0, Instant::now(), waiting, None);
-        let key = ApiVersion { api_key: 1, min_version: 0, max_version: 9, ..Default::default() };
+        let key = ApiVersion { api_key: 1, min_version: 0, max_version: 9 };
         let large = ApiVersionsResponse { api_keys: vec![key; MOST_HELD / 12], ..Default::default() };
         for ticket in 1..3 {
             assert!(order.may_begin());
