@@ -209,7 +209,7 @@ impl Partitions {
     pub(crate) fn retry_unfinished(&self) {
         let mut unfinished = self.unfinished.lock();
         for (id, topic_id) in std::mem::take(&mut unfinished.doomed) {
-            self.delete_log(id, topic_id, &mut unfinished);
+            self.delete_logs(vec![id], topic_id, &mut unfinished);
         }
         let topics: Vec<_> = unfinished.incomplete.values().cloned().collect();
         for topic in topics {
@@ -326,30 +326,36 @@ impl Partitions {
         drop(index);
         self.changed();
         // Also of partitions that could not be opened.
+        let mut ids = Vec::with_capacity(topic.partitions.len());
         for index in 0..topic.partitions.len() as i32 {
             if let Some(partition) = held.as_ref().and_then(|held| held.partition(index)) {
                 partition.give_up();
             }
-            self.delete_log(TopicPartition::new(topic.name.clone(), index), topic.id, unfinished);
+            ids.push(TopicPartition::new(topic.name.clone(), index));
         }
+        self.delete_logs(ids, topic.id, unfinished);
     }
 
-    /// Deletes the log of this name if it is that of the deleted topic, now or later.
-    fn delete_log(&self, id: TopicPartition, topic_id: Uuid, unfinished: &mut Unfinished) {
-        let is_its = match self.logs.log(&id) {
+    /// Deletes the logs of these names, as far as they are those of the deleted topic, now or later.
+    fn delete_logs(&self, mut ids: Vec<TopicPartition>, topic_id: Uuid, unfinished: &mut Unfinished) {
+        ids.retain(|id| match self.logs.log(id) {
             Some(log) => log.topic_id() == topic_id,
             // Where not even that can be read, the name has to do.
             None => self
                 .logs
-                .offline_log(&id)
+                .offline_log(id)
                 .is_some_and(|offline| offline.topic_id.is_none_or(|found| found == topic_id)),
-        };
-        if !is_its {
-            return;
-        }
-        if let Err(error) = self.logs.delete(&id) {
-            tracing::error!(partition = %id, %error, "cannot delete the log of a deleted topic; it is tried again");
-            unfinished.doomed.push((id, topic_id));
+        });
+        match self.logs.delete_all(&ids) {
+            Ok(failed) => {
+                for (id, error) in failed {
+                    tracing::error!(partition = %id, %error, "cannot delete the log of a deleted topic; it is tried again");
+                    unfinished.doomed.push((id, topic_id));
+                }
+            }
+            Err(error) => {
+                tracing::error!(%topic_id, %error, "the logs of a deleted topic may come back with the next start");
+            }
         }
     }
 }

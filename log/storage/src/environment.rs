@@ -205,6 +205,12 @@ impl Environment {
         self.rename(&temporary, path)
     }
 
+    /// Writes a file, in the place of one that is there; none of this lasts.
+    pub(crate) fn overwrite(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
+        let file = self.open(path, OpenMode::Create)?;
+        self.write_at(&file, path, &mut [IoSlice::new(content)], 0)
+    }
+
     /// As [`replace`](Self::replace), and leaves nothing beside it where the disk is full: others need the space more.
     pub(crate) fn replace_or_clear(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
         let result = self.replace(path, content);

@@ -1,6 +1,7 @@
 //! All logs of a data directory.
 
 mod create;
+mod delete;
 mod open;
 mod threads;
 
@@ -23,7 +24,7 @@ use crate::error::Error;
 use crate::flush::{SyncListener, SyncRounds};
 use crate::journal::{Gathered, Journal, Replayed, replay, replay_one};
 use crate::log::{Log, Standing};
-use crate::partition_name::{deleted_directory_name, directory_name};
+use crate::partition_name::directory_name;
 use crate::synced_to::{Recorded, SyncedTo};
 
 /// How long the directory of a deleted log remains, in ms: time to notice a mistake.
@@ -193,56 +194,6 @@ impl LogManager {
     /// The log of a partition, if it could not be opened.
     pub fn offline_log(&self, partition: &TopicPartition) -> Option<OfflineLog> {
         self.changes.lock().offline.get(partition).cloned()
-    }
-
-    /// Deletes a partition's log, online or not: its directory is renamed, which is lasting when this
-    /// returns, and removed later by [`remove_deleted`](Self::remove_deleted). Blocks on the disk.
-    ///
-    /// # Errors
-    /// [`Error::UnknownLog`]; I/O errors.
-    pub fn delete(&self, partition: &TopicPartition) -> Result<(), Error> {
-        let environment = self.directory.environment();
-        let mut changes = self.changes.lock();
-        self.check_open(&changes, partition)?;
-        let topic_id = match (self.log(partition), changes.offline.get(partition)) {
-            (Some(log), _) => {
-                log.close_unsynced();
-                log.topic_id()
-            }
-            (None, Some(offline)) => offline.topic_id.unwrap_or(Uuid::ZERO),
-            (None, None) => return Err(Error::UnknownLog { partition: partition.clone() }),
-        };
-        let path = self.directory.path().join(directory_name(partition)?);
-        let to = self.free_deleted_name(partition, topic_id)?;
-        let is_gone = match environment.rename(&path, &to) {
-            // It was gone when the directory was opened.
-            Err(error) if error.is_not_found() && changes.offline.contains_key(partition) => true,
-            other => other.map(|()| false)?,
-        };
-        self.logs.write().remove(partition);
-        changes.offline.remove(partition);
-        // Where this does not get into the file, the topic's id tells that another log of the name is not this one.
-        // It makes no entries of the journal void: as long as the new name does not last the log may come back.
-        let void_to = self.checkpoint.void_to(partition);
-        let line = Recorded { void_to, ..nothing(topic_id, &self.checkpoint) };
-        if let Err(error) = self.checkpoint.record(partition, || Some(line)) {
-            tracing::debug!(%partition, %error, "the checkpoint still mentions a deleted log");
-        }
-        self.checkpoint.forget(partition);
-        if is_gone {
-            return Ok(());
-        }
-        let due_ms = environment.clock.monotonic_ms().saturating_add(DELETE_DELAY_MS);
-        changes.deleted.push((due_ms, to));
-        environment.sync_directory(self.directory.path())
-    }
-
-    fn free_deleted_name(&self, partition: &TopicPartition, topic_id: Uuid) -> Result<PathBuf, Error> {
-        let taken = self.directory.environment().list(self.directory.path())?;
-        let first = u128::from_be_bytes(topic_id.0);
-        let mut names = (0..).map(|n| deleted_directory_name(partition, first.wrapping_add(n)));
-        let name = names.find(|name| taken.iter().all(|entry| entry.name != *name));
-        Ok(self.directory.path().join(name.expect("a directory has fewer entries than there are names")))
     }
 
     /// Applies retention to every log. To be called every so often, on a thread that may block. Errors are logged, and

@@ -257,7 +257,8 @@ fn carry_out(
     let mut rebuilt_from = None;
     for examined in &keep {
         let on_disk = inventory.segments[&examined.base_offset];
-        let segment = put_in_order(examined, on_disk, directory, environment)?;
+        let is_last = examined.base_offset == keep[keep.len() - 1].base_offset;
+        let segment = put_in_order(examined, on_disk, is_last, directory, environment)?;
         segments.push(Arc::new(match &examined.rebuilt {
             Some(_) => segment,
             None => segment.glanced_at(Unchecked::new(examined.size, gaps_below)),
@@ -319,6 +320,7 @@ fn carry_out(
 fn put_in_order(
     examined: &Examined,
     on_disk: SegmentFiles,
+    is_last: bool,
     directory: &Path,
     environment: &Environment,
 ) -> Result<Segment, Error> {
@@ -334,9 +336,17 @@ fn put_in_order(
         Some(rebuilt) => {
             let offsets = encode_index(&rebuilt.indexes.offsets);
             let times = encode_index(&rebuilt.indexes.times);
-            environment.replace(&path_of(FileKind::OffsetIndex), &offsets)?;
-            environment.replace(&path_of(FileKind::TimeIndex), &times)?;
-            environment.replace(&path_of(FileKind::TransactionIndex), &[])?;
+            for (kind, content) in [
+                (FileKind::OffsetIndex, &offsets[..]),
+                (FileKind::TimeIndex, &times),
+                (FileKind::TransactionIndex, &[]),
+            ] {
+                match is_last {
+                    // After another crash nobody trusts these, as if they had grown with their segment.
+                    true => environment.overwrite(&path_of(kind), content)?,
+                    false => environment.replace(&path_of(kind), content)?,
+                }
+            }
             [offsets.len() as u64, times.len() as u64, 0]
         }
     };

@@ -1,0 +1,90 @@
+//! Deleting logs.
+
+use std::path::PathBuf;
+use std::slice;
+
+use thalweg_protocol::{TopicPartition, Uuid};
+
+use super::{Changes, DELETE_DELAY_MS, LogManager, nothing};
+use crate::error::Error;
+use crate::partition_name::{deleted_directory_name, directory_name};
+use crate::synced_to::Recorded;
+
+impl LogManager {
+    /// Deletes a partition's log, online or not: its directory is renamed, which is lasting when this
+    /// returns, and removed later by [`remove_deleted`](Self::remove_deleted). Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLog`]; I/O errors.
+    pub fn delete(&self, partition: &TopicPartition) -> Result<(), Error> {
+        match self.delete_all(slice::from_ref(partition))?.pop() {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for many. Returns those that could not be deleted, and why.
+    ///
+    /// # Errors
+    /// An I/O error that keeps the deletions from lasting.
+    pub fn delete_all(&self, partitions: &[TopicPartition]) -> Result<Vec<(TopicPartition, Error)>, Error> {
+        let environment = self.directory.environment();
+        let mut changes = self.changes.lock();
+        let mut failed = Vec::new();
+        for partition in partitions {
+            if let Err(error) = self.set_aside(&mut changes, partition) {
+                failed.push((partition.clone(), error));
+            }
+        }
+        if failed.len() < partitions.len() {
+            environment.sync_directory(self.directory.path())?;
+        }
+        Ok(failed)
+    }
+
+    /// Closes a log and renames its directory.
+    fn set_aside(&self, changes: &mut Changes, partition: &TopicPartition) -> Result<(), Error> {
+        let environment = self.directory.environment();
+        self.check_open(changes, partition)?;
+        let topic_id = match (self.log(partition), changes.offline.get(partition)) {
+            (Some(log), _) => {
+                log.close_unsynced();
+                log.topic_id()
+            }
+            (None, Some(offline)) => offline.topic_id.unwrap_or(Uuid::ZERO),
+            (None, None) => return Err(Error::UnknownLog { partition: partition.clone() }),
+        };
+        let path = self.directory.path().join(directory_name(partition)?);
+        let to = self.free_deleted_name(partition, topic_id);
+        let is_gone = match environment.rename(&path, &to) {
+            // It was gone when the directory was opened.
+            Err(error) if error.is_not_found() && changes.offline.contains_key(partition) => true,
+            other => other.map(|()| false)?,
+        };
+        self.logs.write().remove(partition);
+        changes.offline.remove(partition);
+        // Where this does not get into the file, the topic's id tells that another log of the name is not this one.
+        // It makes no entries of the journal void: as long as the new name does not last the log may come back.
+        let void_to = self.checkpoint.void_to(partition);
+        let line = Recorded { void_to, ..nothing(topic_id, &self.checkpoint) };
+        if let Err(error) = self.checkpoint.record(partition, || Some(line)) {
+            tracing::debug!(%partition, %error, "the checkpoint still mentions a deleted log");
+        }
+        self.checkpoint.forget(partition);
+        if !is_gone {
+            let due_ms = environment.clock.monotonic_ms().saturating_add(DELETE_DELAY_MS);
+            changes.deleted.push((due_ms, to));
+        }
+        Ok(())
+    }
+
+    /// A name that no deleted log has, of which there may be several of the same partition.
+    fn free_deleted_name(&self, partition: &TopicPartition, topic_id: Uuid) -> PathBuf {
+        let first = u128::from_be_bytes(topic_id.0);
+        let names = (0..).map(|n| deleted_directory_name(partition, first.wrapping_add(n)));
+        let mut paths = names.map(|name| self.directory.path().join(name));
+        let is_free =
+            |path: &PathBuf| self.directory.environment().list(path).is_err_and(|error| error.is_not_found());
+        paths.find(is_free).expect("a directory has fewer entries than there are names")
+    }
+}
