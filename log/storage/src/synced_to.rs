@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::filesystem::{OpenMode, StoredFile};
 use crate::journal::JournalRound;
 use crate::log::Standing;
+use crate::partition_name::directory_name;
 
 const VERSION: u32 = 1;
 
@@ -275,7 +276,8 @@ fn parse(line: &[u8]) -> Option<Line> {
     }
     let mut fields = content.split(' ');
     let topic = fields.next()?.to_owned();
-    let partition = fields.next()?.parse().ok()?;
+    let partition = TopicPartition::new(topic, fields.next()?.parse().ok()?);
+    directory_name(&partition).ok()?;
     let mut offset = || fields.next()?.parse().ok().map(Offset).filter(|offset| is_possible(*offset));
     let standing = Standing {
         synced_to: Some(offset()?),
@@ -292,7 +294,7 @@ fn parse(line: &[u8]) -> Option<Line> {
         Some(round) => JournalRound::read(round.parse().ok()?)?,
         None => JournalRound::default(),
     };
-    Some(Line::Log(TopicPartition::new(topic, partition), Recorded { topic_id, standing, void_to }))
+    Some(Line::Log(partition, Recorded { topic_id, standing, void_to }))
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use thalweg_protocol::{LeaderEpoch, Offset, Scratch};
 
 use super::Log;
 use super::interface::{TimeQuery, TimestampOffset};
-use crate::batch_scan::{BatchScan, Scanned};
+use crate::batch_scan::BatchScan;
 use crate::error::{Corruption, Error};
-use crate::segment::{Located, Segment};
+use crate::segment::{Located, Segment, Walk};
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new(super::append::MOST_DECOMPRESSED));
@@ -79,9 +79,10 @@ impl Log {
         let file = segment.log_file().get(&self.environment)?;
         let (path, size) = (segment.log_file().path(), segment.size_in_bytes());
         let window = BatchScan::LOOK_UP_WINDOW;
-        let mut scan = BatchScan::new(&self.environment, &file, path, first.position, size, window);
+        let scan = BatchScan::new(&self.environment, &file, path, first.position, size, window);
+        let mut walk = Walk::new(segment, scan, from);
         let mut newest = -1;
-        while let Scanned::Batch { header, .. } = scan.next_header()? {
+        while let Some((_, header)) = walk.next()? {
             if header.base_offset >= from {
                 newest = newest.max(header.newest_record_timestamp());
                 continue;

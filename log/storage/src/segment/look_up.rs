@@ -189,21 +189,56 @@ impl Segment {
         let position = self.locate(start, environment)?.position();
         let file = self.log.get(environment)?;
         let path = self.log.path();
-        let mut scan = BatchScan::new(environment, &file, path, position, size, BatchScan::LOOK_UP_WINDOW);
-        loop {
-            // Of what was there when the log was opened the headers may be damaged, and nobody else looks at these.
-            let found = if self.unchecked.is_some() { scan.next_verified()? } else { scan.next_header()? };
-            match found {
-                Scanned::Batch { position, header } if header.newest_record_timestamp() >= timestamp => {
-                    let end = position + header.size_in_bytes() as u64;
-                    return Ok(Some((Located { position, end }, header)));
-                }
-                Scanned::Batch { .. } => {}
-                Scanned::Damage { position, damage } => {
-                    return Err(self.corrupt(position, damage.corruption(start)));
-                }
-                Scanned::End => return Ok(None),
+        let scan = BatchScan::new(environment, &file, path, position, size, BatchScan::LOOK_UP_WINDOW);
+        let mut walk = Walk::new(self, scan, start);
+        while let Some((position, header)) = walk.next()? {
+            if header.newest_record_timestamp() >= timestamp {
+                let end = position + header.size_in_bytes() as u64;
+                return Ok(Some((Located { position, end }, header)));
             }
+        }
+        Ok(None)
+    }
+}
+
+/// Goes from batch to batch for an answer that nobody checks after this. Of what was there when the log was opened, headers may be
+/// damaged: each batch is verified, and must follow the one before it, since its checksum does not cover its offset.
+pub(crate) struct Walk<'a> {
+    segment: &'a Segment,
+    scan: BatchScan<'a>,
+    /// What the search is for, until there was a batch.
+    start: Offset,
+    expected: Option<Offset>,
+}
+
+impl<'a> Walk<'a> {
+    /// Goes where `scan` goes, from the batch of `start`.
+    pub(crate) fn new(segment: &'a Segment, scan: BatchScan<'a>, start: Offset) -> Self {
+        Self { segment, scan, start, expected: None }
+    }
+
+    /// The next batch and where it stands; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, BatchHeader)>, Error> {
+        let found = match self.segment.unchecked {
+            Some(_) => self.scan.next_verified()?,
+            None => self.scan.next_header()?,
+        };
+        match found {
+            Scanned::Batch { position, header } => {
+                if let Some(expected) = self.expected
+                    && !self.segment.may_follow(Some(expected), &header)
+                {
+                    let problem = Corruption::Gap { expected, found: header.base_offset };
+                    return Err(self.segment.corrupt(position, problem));
+                }
+                self.expected = Some(header.next_offset());
+                Ok(Some((position, header)))
+            }
+            Scanned::Damage { position, damage } => {
+                let expected = self.expected.unwrap_or(self.start);
+                Err(self.segment.corrupt(position, damage.corruption(expected)))
+            }
+            Scanned::End => Ok(None),
         }
     }
 }

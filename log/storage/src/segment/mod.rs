@@ -23,7 +23,7 @@ pub(crate) use files::{
     parse_swap_name, swap_name,
 };
 pub(crate) use index_builder::{IndexBuilder, encode_index};
-pub(crate) use look_up::{Located, Place};
+pub(crate) use look_up::{Located, Place, Walk};
 pub(crate) use state::{Newest, SegmentState};
 pub(crate) use unchecked::Unchecked;
 

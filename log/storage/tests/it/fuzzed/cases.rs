@@ -1,6 +1,31 @@
-//! Inputs on which readers have panicked: numbers that nobody has written, under good checksums.
+//! Inputs that readers have got wrong.
+
+use thalweg_protocol::record::BatchHeader;
 
 use super::{directory_files, log_files};
+
+/// The offset of a batch lies outside of its checksum. Reads noticed that it does not follow the one before; a search by time did
+/// not, and answered with it.
+#[test]
+fn a_search_by_time_believes_no_offset_that_is_damaged() {
+    let mut batches = Vec::new();
+    log_files::with_segment(|bytes| {
+        let mut at = 0;
+        while let Ok(header) = BatchHeader::parse(&bytes[at..]) {
+            batches.push(at);
+            at += header.size_in_bytes();
+        }
+    });
+    assert!(batches.len() > 4, "{batches:?}");
+    for at in batches {
+        for bit in [1, 58] {
+            let input = log_files::with_segment(|bytes| bytes[at + 7 - bit / 8] ^= 1 << (bit % 8));
+            log_files::check(&input);
+        }
+    }
+}
+
+// What comes now are numbers and names that nobody has written, under good checksums.
 
 /// Of the first entry of a snapshot of the producers: where a field begins.
 const LAST_OFFSET: usize = 10 + 14;
@@ -55,6 +80,13 @@ fn the_checkpoint_names_offsets_that_no_log_has() {
         for number in [i64::MAX, i64::MAX - 1, i64::MIN, -1] {
             check_checkpoint(field, &number.to_string());
         }
+    }
+}
+
+#[test]
+fn the_checkpoint_names_what_is_no_partition() {
+    for (field, name) in [(1, "pl\u{2}ain"), (1, ".."), (1, ""), (2, "-1")] {
+        check_checkpoint(field, name);
     }
 }
 

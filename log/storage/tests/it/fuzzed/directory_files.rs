@@ -81,7 +81,7 @@ pub fn check(input: &[u8]) {
         mend(path, &mut content);
     }
     files.insert(path.clone(), content);
-    PLACE.with(|place| check_files(place, &files));
+    PLACE.with(|place| check_files(place, &files, how & MENDED != 0));
 }
 
 fn changed(before: &[u8], mut changes: &[u8]) -> Vec<u8> {
@@ -104,7 +104,7 @@ fn open(place: &Place) -> Result<LogManager, Error> {
     LogManager::open(Arc::new(directory), settings, &|_, _| config())
 }
 
-fn check_files(place: &Place, files: &Files) {
+fn check_files(place: &Place, files: &Files, is_forged: bool) {
     place.put(files);
     let Some(manager) = place.told(open(place)) else { return };
     let mut appended = Vec::new();
@@ -112,7 +112,7 @@ fn check_files(place: &Place, files: &Files) {
         let partition = partition(topic, 0);
         match (manager.log(&partition), manager.offline_log(&partition)) {
             (Some(log), _) => {
-                let was_whole = readers::read(place, &log);
+                let was_whole = readers::read(place, &log, is_forged);
                 if let Some(offset) = readers::append(place, &log) {
                     appended.push((partition, offset, was_whole));
                 }
