@@ -1,5 +1,5 @@
 # Everything here is a thin name for one command; the README says what each does and how long it takes.
-.PHONY: demo test test-clients bench soak setup setup-tests setup-clients
+.PHONY: demo test test-clients bench soak fuzz setup setup-tests setup-clients
 
 CARGO ?= cargo
 
@@ -28,6 +28,10 @@ soak: setup-tests
 	THALWEG_RANDOM_KILLS=$${THALWEG_RANDOM_KILLS:-200} THALWEG_HISTORY_KILLS=$${THALWEG_HISTORY_KILLS:-100} \
 		THALWEG_HOSTILE_FRAMES=$${THALWEG_HOSTILE_FRAMES:-1000000} \
 		$(CARGO) test --release --workspace --test it -- killed:: history:: hostile_frames_do_no_harm --nocapture
+
+# Installs nothing; says what it lacks.
+fuzz:
+	@fuzz/run
 
 setup:
 	@scripts/setup
