@@ -34,17 +34,6 @@ pub(super) struct Handle {
     pub(super) is_queued: AtomicBool,
 }
 
-/// What became of a file that was to be closed.
-#[derive(Debug)]
-pub(super) enum Closed {
-    /// It was not open.
-    Already,
-    /// It is now; the descriptor goes when this is dropped.
-    Now(#[expect(dead_code, reason = "held until it may be dropped")] StoredFile),
-    /// It is in use, has been lately, or has bytes that are not synced.
-    Not,
-}
-
 impl OnDemandFile {
     /// A file that exists.
     pub(crate) fn new(path: PathBuf) -> Self {
@@ -86,13 +75,7 @@ impl OnDemandFile {
         if let Some(file) = &*open {
             return Ok(file.clone());
         }
-        let file = match environment.open(&handle.path, OpenMode::Write) {
-            // What nobody needs now makes room.
-            Err(Error::TooManyOpenFiles { .. }) if environment.open_files.make_room() => {
-                environment.open(&handle.path, OpenMode::Write)?
-            }
-            other => other?,
-        };
+        let file = environment.open(&handle.path, OpenMode::Write)?;
         *open = Some(file.clone());
         environment.open_files.enter(handle);
         Ok(file)
@@ -155,24 +138,24 @@ impl OnDemandFile {
 
     /// Closes the file when it has not been used since this was last called, unless it has bytes that are not synced.
     pub(crate) fn close_if_idle(&self) {
-        drop(self.handle.close_if_unused());
+        self.handle.close_if_unused();
     }
 }
 
 impl Handle {
-    /// Takes the descriptor of a file that has not been used since this was last called, that nobody holds and that has no
-    /// unsynced bytes. Does not wait for whoever opens it just now.
-    pub(super) fn close_if_unused(&self) -> Closed {
-        let Some(mut open) = self.open.try_lock() else { return Closed::Not };
-        let Some(file) = &*open else { return Closed::Already };
+    /// Closes a file that has not been used since this was last called, that nobody holds and that has no unsynced bytes. Returns
+    /// whether it is closed now. Does not wait for whoever opens it just then.
+    pub(super) fn close_if_unused(&self) -> bool {
+        let Some(mut open) = self.open.try_lock() else { return false };
+        let Some(file) = &*open else { return true };
         let is_needed = self.was_used.swap(false, Ordering::Relaxed)
             || self.is_pinned.load(Ordering::SeqCst)
             // Whoever has it may be writing; and it would stay open all the same.
             || Arc::strong_count(&file.file) > 1
             || self.is_unsynced.load(Ordering::Acquire);
-        match open.take_if(|_| !is_needed) {
-            Some(file) => Closed::Now(file),
-            None => Closed::Not,
+        if !is_needed {
+            *open = None;
         }
+        !is_needed
     }
 }
