@@ -14,6 +14,7 @@ mod configs;
 mod consumer_groups;
 mod controllers;
 mod cooperative;
+mod damage;
 mod descriptors;
 mod disk_full;
 mod fetch_sessions;
