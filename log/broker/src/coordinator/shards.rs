@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_protocol::ErrorCode;
+use thalweg_controller::ClusterState;
+use thalweg_protocol::{ErrorCode, NodeId};
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
@@ -81,6 +82,24 @@ impl<S: Shard> Shards<S> {
         })?;
         let slot = self.slot(index, partition);
         slot.shard.get_or_try_init(|| self.load(&slot)).await.cloned()
+    }
+
+    /// Every shard that no other node has, as `cluster` says, loaded if it was not; none while the internal topic has not
+    /// been made.
+    ///
+    /// # Errors
+    /// COORDINATOR_NOT_AVAILABLE when one cannot be loaded: whoever asks for all would take the others for all there are.
+    pub(crate) async fn all(&self, cluster: &ClusterState) -> Result<Vec<Arc<S>>, ErrorCode> {
+        let Some(topic) = cluster.topic(self.topic) else { return Ok(Vec::new()) };
+        let node = self.partitions.node();
+        let mut shards = Vec::with_capacity(topic.partitions.len());
+        for (index, partition) in topic.partitions.iter().enumerate() {
+            if partition.leader == node || partition.leader == NodeId::NONE {
+                let shard = self.at(index as i32).await;
+                shards.push(shard.map_err(|_| ErrorCode::CoordinatorNotAvailable)?);
+            }
+        }
+        Ok(shards)
     }
 
     async fn load(&self, slot: &Slot<S>) -> Result<Arc<S>, ErrorCode> {

@@ -103,6 +103,14 @@ impl GroupCoordinator {
         self.shards.load_all().await;
     }
 
+    /// Every shard that no other node has, loaded if it was not.
+    ///
+    /// # Errors
+    /// Those of [`Shards::all`].
+    pub(crate) async fn all_shards(&self) -> Result<Vec<Arc<GroupShard>>, ErrorCode> {
+        self.shards.all(self.topics().cluster()).await
+    }
+
     /// The shards that are loaded.
     pub(crate) fn loaded(&self) -> Vec<Arc<GroupShard>> {
         self.shards.loaded()

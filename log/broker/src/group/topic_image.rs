@@ -22,6 +22,11 @@ impl TopicImage {
         Self { version, cluster }
     }
 
+    /// The cluster that it is taken from.
+    pub(crate) fn cluster(&self) -> &ClusterState {
+        &self.cluster
+    }
+
     /// Rises whenever a topic appears, grows or goes.
     pub(crate) fn version(&self) -> u64 {
         self.version

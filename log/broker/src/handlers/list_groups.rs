@@ -10,7 +10,11 @@ pub(crate) async fn handle(context: RequestContext, request: ListGroupsRequest) 
     let names = |filter: &[ByteString], name: &str| {
         filter.is_empty() || filter.iter().any(|wanted| wanted.eq_ignore_ascii_case(name))
     };
-    let groups = context.core.groups.loaded().into_iter().flat_map(|shard| shard.list());
+    let shards = match context.core.groups.all_shards().await {
+        Ok(shards) => shards,
+        Err(code) => return refuse(code),
+    };
+    let groups = shards.into_iter().flat_map(|shard| shard.list());
     let mut groups: Vec<_> = groups
         .filter(|group| {
             names(&request.states_filter, group.state)

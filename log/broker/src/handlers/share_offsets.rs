@@ -163,16 +163,19 @@ async fn describe_group(
                 topics.push(describe_topic(context, &group.group_id, topic).await);
             }
         }
-        None => topics = describe_all(context, &group.group_id).await,
+        None => topics = describe_all(context, &group.group_id).await?,
     }
     Ok(DescribeShareGroupOffsetsResponseGroup { group_id: group.group_id, topics, ..Default::default() })
 }
 
 /// Everything that the group has read, topic by topic.
-async fn describe_all(context: &RequestContext, group: &str) -> Vec<DescribeShareGroupOffsetsResponseTopic> {
+async fn describe_all(
+    context: &RequestContext,
+    group: &str,
+) -> Result<Vec<DescribeShareGroupOffsetsResponseTopic>, ErrorCode> {
     let image = context.core.groups.topics();
     let mut topics: Vec<DescribeShareGroupOffsetsResponseTopic> = Vec::new();
-    for held in context.core.groups.shares().of_group(group).await {
+    for held in context.core.groups.shares().of_group(group).await? {
         let key = held.key();
         let Some(name) = image.name(key.topic_id) else { continue };
         let partition = described(context, key.topic_id, key.partition, Some(held.summary()));
@@ -185,7 +188,7 @@ async fn describe_all(context: &RequestContext, group: &str) -> Vec<DescribeShar
             }),
         }
     }
-    topics
+    Ok(topics)
 }
 
 async fn describe_topic(
@@ -200,21 +203,12 @@ async fn describe_topic(
         partitions.push(match found.filter(is_there) {
             Some((topic_id, _)) => {
                 let key = ShareKey { group: group.into(), topic_id, partition };
-                // Where nothing was read there may not even be a coordinator yet.
-                let held = context.core.groups.shares().find(&key).await.ok().flatten();
-                described(context, topic_id, partition, held.map(|held| held.summary()))
-            }
-            None => {
-                let code = ErrorCode::UnknownTopicOrPartition;
-                DescribeShareGroupOffsetsResponsePartition {
-                    partition_index: partition,
-                    start_offset: UNKNOWN,
-                    lag: UNKNOWN,
-                    error_code: code.code(),
-                    error_message: message(code),
-                    ..Default::default()
+                match context.core.groups.shares().look_up(&key).await {
+                    Ok(held) => described(context, topic_id, partition, held.map(|held| held.summary())),
+                    Err(code) => failed_partition(partition, code),
                 }
             }
+            None => failed_partition(partition, ErrorCode::UnknownTopicOrPartition),
         });
     }
     let topic_id = found.map_or(Uuid::ZERO, |(id, _)| id);
@@ -247,6 +241,17 @@ fn described(
         start_offset: summary.start.0,
         leader_epoch: summary.leader_epoch.0,
         lag,
+        ..Default::default()
+    }
+}
+
+fn failed_partition(partition_index: i32, code: ErrorCode) -> DescribeShareGroupOffsetsResponsePartition {
+    DescribeShareGroupOffsetsResponsePartition {
+        partition_index,
+        start_offset: UNKNOWN,
+        lag: UNKNOWN,
+        error_code: code.code(),
+        error_message: message(code),
         ..Default::default()
     }
 }

@@ -129,6 +129,18 @@ impl Shares {
         Ok(self.shards.of(&key.coordinator_key()).await?.get(key))
     }
 
+    /// As [`find`](Self::find), for who asks but does not read: where nobody has read anything there may not even be a
+    /// coordinator yet.
+    ///
+    /// # Errors
+    /// Those of [`Shards::of`].
+    pub(crate) async fn look_up(&self, key: &ShareKey) -> Result<Option<Arc<HeldShare>>, ErrorCode> {
+        match self.topics.image().topic(SHARE_GROUP_STATE) {
+            Some(_) => self.find(key).await,
+            None => Ok(None),
+        }
+    }
+
     /// The share-partition of this key, made to begin at `start` if there is none. When this returns it is in the journal for
     /// good.
     ///
@@ -161,10 +173,10 @@ impl Shares {
     /// Ends what `group` has of the topics that `is_over` chooses. When this returns that is in the journal for good.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    /// Those of [`Shards::all`], and then nothing has ended: what is left would come back with a group of the same name. Why
+    /// it cannot be written.
     pub(crate) async fn remove(&self, group: &str, is_over: impl Fn(Uuid) -> bool) -> Result<(), ErrorCode> {
-        self.shards.load_all().await;
-        for shard in self.shards.loaded() {
+        for shard in self.all_shards().await? {
             let written = shard.remove(|key| key.group == group && is_over(key.topic_id))?;
             if let Some(written) = written {
                 crate::coordinator::Shard::journal(&*shard).committed(written).await?;
@@ -174,12 +186,19 @@ impl Shares {
     }
 
     /// Everything that `group` has read.
-    pub(crate) async fn of_group(&self, group: &str) -> Vec<Arc<HeldShare>> {
-        self.shards.load_all().await;
+    ///
+    /// # Errors
+    /// Those of [`Shards::all`].
+    pub(crate) async fn of_group(&self, group: &str) -> Result<Vec<Arc<HeldShare>>, ErrorCode> {
+        let shards = self.all_shards().await?;
         let mut found: Vec<_> =
-            self.shards.loaded().iter().flat_map(|shard| shard.find(|key| key.group == group)).collect();
+            shards.iter().flat_map(|shard| shard.find(|key| key.group == group)).collect();
         found.sort_unstable_by(|a, b| a.key().cmp(b.key()));
-        found
+        Ok(found)
+    }
+
+    async fn all_shards(&self) -> Result<Vec<Arc<ShareShard>>, ErrorCode> {
+        self.shards.all(self.topics.image().cluster()).await
     }
 
     /// Notes when a lock of a share-partition ends.

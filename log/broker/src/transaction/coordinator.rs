@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use thalweg_controller::Controller;
-use thalweg_protocol::{ErrorCode, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition};
+use thalweg_protocol::{ErrorCode, Offset, ProducerEpoch, ProducerId, TopicPartition};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -106,18 +106,9 @@ impl TransactionCoordinator {
     /// Every shard that no other node has, loaded if it was not.
     ///
     /// # Errors
-    /// COORDINATOR_NOT_AVAILABLE when one cannot be loaded: whoever asks for all would take the others for all there are.
+    /// Those of [`Shards::all`].
     pub(crate) async fn all_shards(self: &Arc<Self>) -> Result<Vec<Arc<TransactionShard>>, ErrorCode> {
-        let state = self.controller.state();
-        let Some(topic) = state.topic(TRANSACTION_STATE) else { return Ok(Vec::new()) };
-        let node = self.setting.partitions.node();
-        let mut shards = Vec::with_capacity(topic.partitions.len());
-        for (index, partition) in topic.partitions.iter().enumerate() {
-            if partition.leader == node || partition.leader == NodeId::NONE {
-                let shard = self.shards.at(index as i32).await;
-                shards.push(shard.map_err(|_| ErrorCode::CoordinatorNotAvailable)?);
-            }
-        }
+        let shards = self.shards.all(&self.controller.state()).await?;
         shards.iter().for_each(|shard| self.see_through_unfinished(shard));
         Ok(shards)
     }

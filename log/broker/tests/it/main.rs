@@ -41,5 +41,6 @@ mod topics;
 mod transaction_admin;
 mod transaction_rules;
 mod transactions;
+mod unreadable;
 mod versions;
 mod zero_copy;
