@@ -52,7 +52,7 @@ pub use error::Error;
 pub use feature::{FEATURES, FeatureDefinition};
 pub use group_config::{GroupConfig, ShareOffsetReset};
 pub use ids::{NodeEpoch, PartitionEpoch};
-pub use local::{Disk, DiskFile, LocalDriver, OsDisk};
+pub use local::{Disk, DiskDirectory, DiskFile, LocalDriver, OsDisk};
 pub use node::Node;
 pub use node_config::{IdleNodeConfig, NodeConfig};
 pub use quota::{EntityName, QuotaDefinition, QuotaEntity, QuotaValue, Quotas};

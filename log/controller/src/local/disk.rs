@@ -29,8 +29,14 @@ pub trait Disk: Send + Sync + 'static {
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes durable which files are in a directory.
-    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Opens a directory: before anything is done that must then be made durable, for there may be no descriptor left.
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDirectory>>;
+}
+
+/// An open directory.
+pub trait DiskDirectory: Send {
+    /// Makes durable which files are in it.
+    fn sync(&mut self) -> io::Result<()>;
 }
 
 /// An open file.
@@ -82,8 +88,16 @@ impl Disk for OsDisk {
         fs::remove_file(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        File::open(dir)?.sync_all()
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDirectory>> {
+        Ok(Box::new(OsDirectory(File::open(dir)?)))
+    }
+}
+
+struct OsDirectory(File);
+
+impl DiskDirectory for OsDirectory {
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_all()
     }
 }
 

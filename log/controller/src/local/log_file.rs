@@ -176,6 +176,9 @@ pub(super) fn write_whole(
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(names::TEMPORARY);
     let temporary = PathBuf::from(temporary);
+    let dir = path.parent().expect("the path was made by joining a name to a directory");
+    // Not after the renaming: it would be too late to do without.
+    let mut dir = disk.open_dir(dir).map_err(WriteError::of)?;
     let written = (|| {
         let mut file = disk.create(&temporary).map_err(WriteError::of)?;
         file.write(bytes).map_err(WriteError::of)?;
@@ -187,9 +190,8 @@ pub(super) fn write_whole(
         // The space is needed more elsewhere. If this fails too, the file is removed when the log is opened.
         let _ = disk.remove(&temporary);
     }
-    let dir = path.parent().expect("the path was made by joining a name to a directory");
     let file = written?;
-    disk.sync_dir(dir).map_err(WriteError::Failed)?;
+    dir.sync().map_err(WriteError::Failed)?;
     Ok(file)
 }
 

@@ -15,7 +15,7 @@ use std::thread::{self, JoinHandle, ThreadId};
 
 use thalweg_protocol::{Offset, Uuid};
 
-pub use disk::{Disk, DiskFile, OsDisk};
+pub use disk::{Disk, DiskDirectory, DiskFile, OsDisk};
 use log_file::LogFile;
 use queue::Queue;
 use recovery::Recovered;
@@ -54,7 +54,8 @@ impl LocalDriver {
     ) -> Result<Controller, Error> {
         disk.create_dir(dir).map_err(|source| Error::io("create", dir, source))?;
         if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            disk.sync_dir(parent).map_err(|source| Error::io("sync", parent, source))?;
+            let synced = disk.open_dir(parent).and_then(|mut parent| parent.sync());
+            synced.map_err(|source| Error::io("sync", parent, source))?;
         }
         if !recovery::is_unused(&*disk, dir)? {
             return Err(Error::AlreadyFormatted { dir: dir.to_owned() });

@@ -155,6 +155,19 @@ fn a_snapshot_that_cannot_be_written_or_tidied_up_after_is_no_reason_to_stop() {
         controller.close();
         assert_eq!(snapshots(&disk), 1, "error {errno}");
     }
+    // Nor is a directory that cannot be opened to be synced, at any of the snapshots.
+    for errno in [libc::EMFILE, libc::ENFILE] {
+        let disk = SimulatedDisk::default();
+        let controller = start(&disk, config.clone());
+        disk.set_faults(Faults { fails_opening_dirs: Some(errno), ..Faults::default() });
+        goes_on(&disk, &controller, 2..30);
+        let leftovers = disk.files().into_keys().filter(|path| !path.to_string_lossy().ends_with(".log"));
+        assert_eq!(leftovers.count(), 0, "error {errno}");
+        disk.set_faults(Faults::default());
+        goes_on(&disk, &controller, 30..50);
+        controller.close();
+        assert_eq!(snapshots(&disk), 1, "error {errno}");
+    }
     let disk = SimulatedDisk::default();
     let controller = start(&disk, config);
     disk.set_faults(Faults { fails_removals: true, ..Faults::default() });

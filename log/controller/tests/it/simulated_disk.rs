@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
-use thalweg_controller::{Disk, DiskFile};
+use thalweg_controller::{Disk, DiskDirectory, DiskFile};
 
 #[derive(Clone, Default)]
 pub struct SimulatedDisk {
@@ -50,6 +50,8 @@ pub struct Faults {
     pub fails_once: Option<(u64, i32)>,
     /// Files cannot be made, with this error of the system.
     pub fails_creations: Option<i32>,
+    /// Directories cannot be opened, with this error of the system.
+    pub fails_opening_dirs: Option<i32>,
     /// Files cannot be removed.
     pub fails_removals: bool,
 }
@@ -81,7 +83,7 @@ impl SimulatedDisk {
             file.write(bytes).unwrap();
             file.sync().unwrap();
         }
-        disk.sync_dir(dir).unwrap();
+        disk.open_dir(dir).unwrap().sync().unwrap();
         disk
     }
 
@@ -279,8 +281,24 @@ impl Disk for SimulatedDisk {
         })
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.step(|inner| {
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDirectory>> {
+        self.step(|inner| match inner.faults.fails_opening_dirs {
+            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
+            None => Ok(()),
+        })?;
+        Ok(Box::new(SimulatedDirectory { disk: self.clone(), path: dir.to_owned() }))
+    }
+}
+
+struct SimulatedDirectory {
+    disk: SimulatedDisk,
+    path: PathBuf,
+}
+
+impl DiskDirectory for SimulatedDirectory {
+    fn sync(&mut self) -> io::Result<()> {
+        let dir = self.path.as_path();
+        self.disk.step(|inner| {
             if !inner.faults.skips_dir_syncs {
                 inner.durable_names.retain(|path, _| path.parent() != Some(dir));
                 let inside = inner.names.iter().filter(|(path, _)| path.parent() == Some(dir));

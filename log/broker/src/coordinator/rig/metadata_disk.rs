@@ -1,10 +1,10 @@
 //! The metadata log on the file system that the logs are on, so that one crash is that of both.
 
 use std::io::{self, IoSlice};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use thalweg_controller::{Disk, DiskFile};
+use thalweg_controller::{Disk, DiskDirectory, DiskFile};
 use thalweg_storage::testing::SimulatedFilesystem;
 use thalweg_storage::{Filesystem, OpenMode, StoredFile};
 
@@ -59,8 +59,19 @@ impl Disk for MetadataDisk {
         self.0.remove(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.0.sync_directory(dir)
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDirectory>> {
+        Ok(Box::new(MetadataDirectory { filesystem: Arc::clone(&self.0), path: dir.to_owned() }))
+    }
+}
+
+struct MetadataDirectory {
+    filesystem: Arc<SimulatedFilesystem>,
+    path: PathBuf,
+}
+
+impl DiskDirectory for MetadataDirectory {
+    fn sync(&mut self) -> io::Result<()> {
+        self.filesystem.sync_directory(&self.path)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use thalweg_controller::{Disk, DiskFile, OsDisk};
+use thalweg_controller::{Disk, DiskDirectory, DiskFile, OsDisk};
 
 /// The operating system's, without the syncs.
 pub(super) struct UnsyncedDisk;
@@ -39,7 +39,15 @@ impl Disk for UnsyncedDisk {
         OsDisk.remove(path)
     }
 
-    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+    fn open_dir(&self, _: &Path) -> io::Result<Box<dyn DiskDirectory>> {
+        Ok(Box::new(UnsyncedDirectory))
+    }
+}
+
+struct UnsyncedDirectory;
+
+impl DiskDirectory for UnsyncedDirectory {
+    fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
