@@ -196,13 +196,14 @@ impl Environment {
     }
 
     /// Replaces a small file so that a crash leaves the old one or the new one: written beside it, synced,
-    /// renamed. It lasts once the directory is synced.
-    pub(crate) fn replace(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
+    /// renamed. It lasts once the directory is synced. Gives the file back, open to be written to.
+    pub(crate) fn replace(&self, path: &Path, content: &[u8]) -> Result<StoredFile, Error> {
         let temporary = temporary_of(path);
         let file = self.open(&temporary, OpenMode::Create)?;
         self.write_at(&file, &temporary, &mut [IoSlice::new(content)], 0)?;
         self.sync(&file, &temporary)?;
-        self.rename(&temporary, path)
+        self.rename(&temporary, path)?;
+        Ok(file)
     }
 
     /// Writes a file, in the place of one that is there; none of this lasts.
@@ -212,7 +213,7 @@ impl Environment {
     }
 
     /// As [`replace`](Self::replace), and leaves nothing beside it where the disk is full: others need the space more.
-    pub(crate) fn replace_or_clear(&self, path: &Path, content: &[u8]) -> Result<(), Error> {
+    pub(crate) fn replace_or_clear(&self, path: &Path, content: &[u8]) -> Result<StoredFile, Error> {
         let result = self.replace(path, content);
         if matches!(result, Err(Error::StorageFull { .. })) {
             self.remove(&temporary_of(path))?;

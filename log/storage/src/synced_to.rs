@@ -64,6 +64,8 @@ struct State {
     size: u64,
     size_when_rewritten: u64,
     is_synced: bool,
+    /// Whether it has its name for good.
+    is_named: bool,
     standings: Standings,
 }
 
@@ -105,14 +107,19 @@ impl SyncedTo {
         environment: Environment,
     ) -> Result<Self, Error> {
         let path = directory.join(Self::FILE);
-        let (file, size) = match rewrite(&path, directory, &standings, &environment) {
+        let (file, size) = match rewrite(&path, &standings, &environment) {
             Err(full @ Error::StorageFull { .. }) => match environment.read_whole(&path)? {
                 Some(bytes) => (environment.open(&path, OpenMode::Write)?, bytes.len() as u64),
                 None => return Err(full),
             },
-            other => other?,
+            other => {
+                let written = other?;
+                environment.sync_directory(directory)?;
+                written
+            }
         };
-        let state = State { file, size, size_when_rewritten: size, is_synced: true, standings };
+        let (is_synced, is_named) = (true, true);
+        let state = State { file, size, size_when_rewritten: size, is_synced, is_named, standings };
         let directory = directory.to_owned();
         Ok(Self {
             path,
@@ -201,9 +208,14 @@ impl SyncedTo {
         let file = {
             let mut state = self.state.lock();
             if state.size >= SMALLEST_REWRITE.max(GROWTH * state.size_when_rewritten) {
-                let (file, size) = rewrite(&self.path, &self.directory, &state.standings, &self.environment)?;
+                let (file, size) = rewrite(&self.path, &state.standings, &self.environment)?;
+                // From here on the lines belong into this one, even if there is no descriptor to sync the directory.
                 (state.file, state.size, state.size_when_rewritten) = (file, size, size);
-                state.is_synced = true;
+                (state.is_synced, state.is_named) = (true, false);
+            }
+            if !state.is_named {
+                self.environment.sync_directory(&self.directory)?;
+                state.is_named = true;
             }
             if state.is_synced {
                 return Ok(());
@@ -216,9 +228,9 @@ impl SyncedTo {
     }
 }
 
+/// It lasts once the directory is synced.
 fn rewrite(
     path: &Path,
-    directory: &Path,
     standings: &Standings,
     environment: &Environment,
 ) -> Result<(StoredFile, u64), Error> {
@@ -231,9 +243,7 @@ fn rewrite(
             false => text.push_str(&line),
         }
     }
-    environment.replace_or_clear(path, text.as_bytes())?;
-    environment.sync_directory(directory)?;
-    Ok((environment.open(path, OpenMode::Write)?, text.len() as u64))
+    Ok((environment.replace_or_clear(path, text.as_bytes())?, text.len() as u64))
 }
 
 /// With an empty line between, or a damaged line feed would join the two.
@@ -304,6 +314,7 @@ mod tests {
     use super::*;
     use crate::clock::SystemClock;
     use crate::filesystem::DiskFilesystem;
+    use crate::testing::{OperationKind, Performed, SimulatedFilesystem};
 
     const ID: Uuid = Uuid(*b"0123456789abcdef");
 
@@ -326,6 +337,42 @@ mod tests {
         // The log of that name before, which was deleted meanwhile.
         checkpoint.record(&partition, || None).expect("nothing to write");
         assert_eq!(SyncedTo::read(path, &environment).expect("read"), [(partition, recorded)].into());
+    }
+
+    #[test]
+    fn lines_go_into_the_file_that_has_the_name() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path();
+        let disk = Arc::new(SimulatedFilesystem::new(path));
+        let environment = Environment::new(disk.clone(), Arc::new(SystemClock::new()), path);
+        let checkpoint =
+            SyncedTo::create(path, Standings::new(), JournalRound(0), environment.clone()).expect("created");
+        let (partition, mut end) = (TopicPartition::new("flights", 3), 0);
+        let mut record = || {
+            end += 1;
+            let standing = Standing { synced_to: Some(Offset(end)), ..Standing::default() };
+            let recorded = Recorded { topic_id: ID, standing, void_to: JournalRound(0) };
+            checkpoint.record(&partition, || Some(recorded)).expect("written");
+            recorded
+        };
+        while checkpoint.state.lock().size < SMALLEST_REWRITE {
+            record();
+        }
+        // The new file is made, written, synced and renamed. Then there is no descriptor for the directory.
+        disk.fail_at(disk.performed().len() + 4, libc::EMFILE);
+        let error = checkpoint.sync().expect_err("the directory cannot be synced");
+        assert!(matches!(error, Error::TooManyOpenFiles { .. }), "{error}");
+        let size = || std::fs::metadata(path.join(SyncedTo::FILE)).expect("there").len();
+        assert!(size() < 1_000, "it has been written anew");
+        let last = record();
+        assert_eq!(SyncedTo::read(path, &environment).expect("read"), [(partition.clone(), last)].into());
+        let is_sync = |operation: &Performed| operation.kind == OperationKind::SyncDirectory;
+        let before = disk.performed().len();
+        checkpoint.sync().expect("now");
+        checkpoint.sync().expect("there is nothing left to do");
+        let performed = disk.performed().split_off(before);
+        assert_eq!(performed.iter().filter(|operation| is_sync(operation)).count(), 1, "{performed:?}");
+        assert_eq!(performed.len(), 2, "{performed:?}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use thalweg_protocol::Offset;
 use super::{Log, Offsets, Writer};
 use crate::config::LogConfig;
 use crate::error::Error;
+use crate::filesystem::DirectoryEntry;
 use crate::segment::{DELETED_SUFFIX, FileKind, Segment, file_name, parse_file_name};
 
 /// Files that wait to be removed.
@@ -138,19 +139,22 @@ impl Log {
         }
         // A missing first segment is damage, unless the checkpoint knows that it was deleted.
         self.save_standing()?;
+        // Nobody else takes any out meanwhile.
+        let below = self.segments().iter().skip(1).take_while(|next| next.base_offset() <= offset).count();
+        if below == 0 {
+            return Ok(0);
+        }
+        // Once they are out of the list it would be too late to find that there is no descriptor for this.
+        let entries = self.environment.list(&self.directory)?;
         let dropped = {
             let mut writer = self.lock_writer()?;
             let segments = self.segments();
-            let below = segments.iter().skip(1).take_while(|next| next.base_offset() <= offset).count();
             *self.segments.write() = Arc::new(segments[below..].to_vec());
             writer.unsynced.forget_below(segments[below].base_offset());
             writer.aborted_sums.keep(segments[below].base_offset(), Offset(i64::MAX));
             segments[..below].to_vec()
         };
-        if dropped.is_empty() {
-            return Ok(0);
-        }
-        self.move_to_trash(&dropped)?;
+        self.move_to_trash(&dropped, entries)?;
         Ok(dropped.len())
     }
 
@@ -165,14 +169,14 @@ impl Log {
     }
 
     /// Renames the files of segments that are no longer in the list, and the snapshots before the first that is.
-    fn move_to_trash(&self, dropped: &[Arc<Segment>]) -> Result<(), Error> {
+    fn move_to_trash(&self, dropped: &[Arc<Segment>], entries: Vec<DirectoryEntry>) -> Result<(), Error> {
         let environment = &self.environment;
         let first_kept = self.segments()[0].base_offset();
         let mut names: Vec<String> = dropped
             .iter()
             .flat_map(|s| FileKind::OF_A_SEGMENT.map(|kind| file_name(s.base_offset(), kind)))
             .collect();
-        for entry in environment.list(&self.directory)? {
+        for entry in entries {
             if matches!(parse_file_name(&entry.name), Some((at, FileKind::Snapshot)) if at < first_kept) {
                 names.push(entry.name);
             }

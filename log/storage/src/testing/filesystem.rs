@@ -361,7 +361,11 @@ impl Filesystem for SimulatedFilesystem {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<DirectoryEntry>> {
-        self.state.lock().check()?;
+        let state = self.state.lock();
+        state.check()?;
+        if state.is_out_of_descriptors {
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
         DiskFilesystem.list(path)
     }
 }

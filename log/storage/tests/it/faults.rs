@@ -2,7 +2,7 @@
 
 use thalweg_protocol::Offset;
 use thalweg_storage::testing::{Crash, OperationKind};
-use thalweg_storage::{Error, Operation, ReadBound, Standing, TimeQuery};
+use thalweg_storage::{Error, LogConfig, Operation, ReadBound, Standing, TimeQuery};
 
 use crate::harness::{
     Make, NOW_MS, TOPIC_ID, World, append, commit, partition, records, small, synced_to, try_append, values,
@@ -77,6 +77,29 @@ fn exhausted_descriptors_refuse_and_pass() {
     world.disk.set_out_of_descriptors(false);
     commit(&log);
     assert_eq!(values(&log).len(), 40);
+}
+
+#[test]
+fn segments_that_cannot_be_deleted_without_descriptors_are_deleted_later() {
+    let world = World::new();
+    let config = LogConfig { segment_bytes: 1, retention_ms: 1_000, file_delete_delay_ms: 0, ..small() };
+    let log = world.create(&config);
+    for n in 0..10 {
+        append(&log, Make::values(&["x"]).at(NOW_MS + n));
+    }
+    commit(&log);
+    world.clock.advance(1_004);
+    world.disk.set_out_of_descriptors(true);
+    let error = log.apply_retention().expect_err("the directory cannot be listed");
+    assert!(matches!(error, Error::TooManyOpenFiles { .. }), "{error}");
+    world.disk.set_out_of_descriptors(false);
+    assert_eq!(log.apply_retention().expect("now"), 4);
+    let entries = std::fs::read_dir(world.path("flights-0")).expect("there");
+    let names = entries.map(|entry| entry.expect("there").file_name().into_string().expect("UTF-8"));
+    let mut logs: Vec<String> = names.filter(|name| name.contains(".log")).collect();
+    logs.sort();
+    let expected: Vec<String> = (4..10).map(|base| format!("{base:020}.log")).collect();
+    assert_eq!(logs, expected, "nothing of the others is left");
 }
 
 #[test]

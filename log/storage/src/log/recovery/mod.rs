@@ -344,7 +344,7 @@ fn put_in_order(
                 match is_last {
                     // After another crash nobody trusts these, as if they had grown with their segment.
                     true => environment.overwrite(&path_of(kind), content)?,
-                    false => environment.replace(&path_of(kind), content)?,
+                    false => environment.replace(&path_of(kind), content).map(drop)?,
                 }
             }
             [offsets.len() as u64, times.len() as u64, 0]
