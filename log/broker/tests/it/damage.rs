@@ -14,7 +14,7 @@ use std::time::Duration;
 use thalweg_broker::Broker;
 use tokio::time::timeout;
 
-use self::seen::{Seen, look};
+use self::seen::{Seen, Thing, look};
 use self::world::{Files, Stop, World};
 use crate::harness::Client;
 use crate::node_process;
@@ -106,8 +106,9 @@ async fn sweep(stop: Stop, test: &str) {
     }
     let (mut outcomes, mut failures) = (Outcomes::default(), Vec::new());
     for some in tries.chunks(AT_ONCE) {
-        let tried =
-            some.iter().map(|(path, _, damaged)| try_damage(&world, path, damaged.clone(), &expected));
+        let tried = some
+            .iter()
+            .map(|(path, damage, damaged)| try_damage(&world, path, *damage, damaged.clone(), &expected));
         let tried = futures::future::join_all(tried).await;
         for ((path, damage, _), outcome) in some.iter().zip(tried) {
             match outcome {
@@ -141,6 +142,7 @@ async fn open(world: &World, files: &Files) -> Result<Seen, String> {
 async fn try_damage(
     world: &World,
     path: &Path,
+    damage: Damage,
     damaged: Option<Vec<u8>>,
     expected: &Seen,
 ) -> Result<Outcome, String> {
@@ -150,6 +152,8 @@ async fn try_damage(
         None => files.remove(path),
     };
     let owner = world::topic_of(path);
+    let may_be_torn =
+        world.stop() == Stop::Killed && is_at_the_end_of_metadata(path, damage, &world.files()[path]);
     let found = match open(world, &files).await {
         Ok(found) => found,
         // One damaged log does not keep the others from being served.
@@ -161,7 +165,8 @@ async fn try_damage(
         let expected = expected[thing].as_ref().expect("nothing was damaged");
         match found {
             Ok(found) if found == expected => {}
-            Ok(found) if path == Path::new("synced-to") && is_more_at_the_start(found, expected) => {}
+            Ok(found) if path == Path::new("synced-to") && is_before_the_cut(thing, found, expected) => {}
+            Ok(found) if may_be_torn && is_less(thing, found, expected) => is_told = true,
             Ok(found) => {
                 return Err(format!("other {thing}:\n    {found:?}\n  instead of\n    {expected:?}"));
             }
@@ -172,9 +177,45 @@ async fn try_damage(
     Ok(if is_told { Outcome::Told } else { Outcome::Whole })
 }
 
-/// Records that were deleted may be there again, for only this file says that they were. See `docs/reliability.md`.
-fn is_more_at_the_start(found: &[String], expected: &[String]) -> bool {
-    !expected.is_empty() && found.len() > expected.len() && found.ends_with(expected)
+/// Records that were deleted may be there again, for only `synced-to` says that they were. See `docs/reliability.md`.
+fn is_before_the_cut(thing: &Thing, found: &[String], expected: &[String]) -> bool {
+    let offset = |line: &String| -> Option<i64> { line.split(' ').nth(1)?.parse().ok() };
+    let is_not_later = |(found, expected)| offset(found) <= offset(expected);
+    if thing.is("offsets by time", "cut") {
+        return found.len() == expected.len() && found.iter().zip(expected).all(is_not_later);
+    }
+    let is_records = ["records", "committed records"].iter().any(|what| thing.is(what, "cut"));
+    is_records && found.len() > expected.len() && found.ends_with(expected)
+}
+
+/// Whether the damage leaves a metadata log that a crash may have left as well: nothing after it says that more was synced. See
+/// `docs/reliability.md`.
+fn is_at_the_end_of_metadata(path: &Path, damage: Damage, bytes: &[u8]) -> bool {
+    /// Bytes of the mark that the log ends with; see `docs/formats/metadata-log.md`.
+    const MARK: usize = 25;
+    let is_log = path.starts_with("metadata") && path.extension().is_some_and(|kind| kind == "log");
+    is_log
+        && match damage {
+            Damage::Flip { at, .. } => at + MARK >= bytes.len(),
+            Damage::Zero { at, len } => at + len + MARK >= bytes.len(),
+            Damage::Cut { .. } => true,
+            Damage::Remove => false,
+        }
+}
+
+/// Whether the node tells less of what the metadata says, and nothing else. Whatever belongs to a topic is an error then, but that
+/// without the topic of groups, or of what share groups have read, there is nothing of it.
+fn is_less(thing: &Thing, found: &[String], expected: &[String]) -> bool {
+    let told_by_metadata = [
+        ("topics", "the node"),
+        ("quotas", "the node"),
+        ("list", "groups"),
+        ("share state", "share"),
+        ("share lag", "share"),
+    ];
+    told_by_metadata.iter().any(|(what, of)| thing.is(what, of))
+        && found.len() < expected.len()
+        && found.iter().all(|line| expected.contains(line))
 }
 
 /// Whether the message leads to the damage: it names the file, or one beside it.

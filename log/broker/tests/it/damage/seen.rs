@@ -10,6 +10,7 @@ use thalweg_protocol::messages::describe_groups::DescribeGroupsRequest;
 use thalweg_protocol::messages::describe_producers::{DescribeProducersRequest, TopicRequest};
 use thalweg_protocol::messages::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponsePartition as SharePartition,
 };
 use thalweg_protocol::messages::describe_transactions::DescribeTransactionsRequest;
 use thalweg_protocol::messages::list_groups::ListGroupsRequest;
@@ -32,8 +33,19 @@ pub struct Thing {
 impl Thing {
     /// Whether damage to this topic may show here.
     pub fn depends_on(&self, topic: &str) -> bool {
-        // Members of share groups are told by the topic of groups.
-        self.by == Some(topic) || (self.what == "share state" && topic == "__consumer_offsets")
+        let by_others = match self.what {
+            // Members of share groups are told by the topic of groups.
+            "share state" => ["__consumer_offsets"].as_slice(),
+            // And how far they are behind also by where the topic ends.
+            "share lag" => &["__consumer_offsets", "shared"],
+            _ => &[],
+        };
+        self.by == Some(topic) || by_others.contains(&topic)
+    }
+
+    /// Whether it is this of that.
+    pub fn is(&self, what: &str, of: &str) -> bool {
+        (self.what, self.of) == (what, of)
     }
 }
 
@@ -55,7 +67,7 @@ pub fn check_whole(seen: &Seen) {
         assert!(found.is_ok(), "{thing}: {found:?}");
     }
     let lines = |what: &str, of: &str| -> Vec<String> {
-        let thing = seen.keys().find(|thing| (thing.what, thing.of) == (what, of)).expect("it was looked at");
+        let thing = seen.keys().find(|thing| thing.is(what, of)).expect("it was looked at");
         seen[thing].clone().expect("nothing is damaged")
     };
     let count =
@@ -69,7 +81,8 @@ pub fn check_whole(seen: &Seen) {
     assert_eq!(lines("offsets", "offsets").len(), 2);
     assert_eq!(count("transaction", "open", "Ongoing"), 1);
     assert_eq!(count("transaction", "aborted", "CompleteAbort"), 1);
-    assert_eq!(count("share state", "share", "26"), 1);
+    assert_eq!(lines("share state", "share"), ["shared 26"]);
+    assert_eq!(lines("share lag", "share"), ["shared 3"]);
     assert_eq!(count("quotas", "the node", "1000000000"), 1);
 }
 
@@ -99,7 +112,11 @@ pub async fn look(client: &Client) -> Seen {
     for id in TRANSACTIONAL_IDS {
         note("transaction", id, Some("__transaction_state"), transaction(client, id).await);
     }
-    note("share state", "share", Some("__share_group_state"), share_state(client).await);
+    let by = Some("__share_group_state");
+    note("share state", "share", by, share_state(client, |one| Ok(one.start_offset)).await);
+    // Who cannot know where the topic ends says so by this.
+    let lag = |one: &SharePartition| if one.lag < 0 { Err("not known".to_owned()) } else { Ok(one.lag) };
+    note("share lag", "share", by, share_state(client, lag).await);
     seen
 }
 
@@ -275,20 +292,19 @@ async fn transaction(client: &Client, id: &'static str) -> Result<Vec<String>, S
     Ok(vec![format!("{name} {producer} {} {:?}", state.producer_epoch, state.topics)])
 }
 
-async fn share_state(client: &Client) -> Result<Vec<String>, String> {
-    let group = DescribeShareGroupOffsetsRequestGroup {
-        group_id: "share".into(),
-        topics: None,
-        ..Default::default()
-    };
-    let request = DescribeShareGroupOffsetsRequest { groups: vec![group], ..Default::default() };
+async fn share_state(
+    client: &Client,
+    show: impl Fn(&SharePartition) -> Result<i64, String>,
+) -> Result<Vec<String>, String> {
+    let group = DescribeShareGroupOffsetsRequestGroup { group_id: "share".into(), topics: None };
+    let request = DescribeShareGroupOffsetsRequest { groups: vec![group] };
     let group = client.call(request, 1).await.groups.remove(0);
     check(group.error_code)?;
     let mut all = Vec::new();
     for topic in &group.topics {
         for partition in &topic.partitions {
             check(partition.error_code)?;
-            all.push(format!("{} {} {}", topic.topic_name, partition.start_offset, partition.lag));
+            all.push(format!("{} {}", topic.topic_name, show(partition)?));
         }
     }
     Ok(all)

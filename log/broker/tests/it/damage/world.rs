@@ -50,6 +50,7 @@ const TOPICS: [&str; 5] = ["plain", "kept", "cut", "t", "shared"];
 pub const THEN_MS: i64 = 1_356_998_400_000;
 
 pub struct World {
+    stop: Stop,
     files: Files,
     place: TempDir,
 }
@@ -86,7 +87,11 @@ impl World {
         }
         let mut files = Files::new();
         read_tree(&dir, Path::new(""), &mut files);
-        Self { files, place }
+        Self { stop, files, place }
+    }
+
+    pub fn stop(&self) -> Stop {
+        self.stop
     }
 
     pub fn files(&self) -> &Files {
