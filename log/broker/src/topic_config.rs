@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use thalweg_controller::{self as controller, ClusterState, ConfigResource, NodeConfig, Topic, TopicConfig};
-use thalweg_protocol::NodeId;
+use thalweg_controller::{
+    self as controller, ClusterState, ConfigResource, NodeConfig, Topic, TopicCompression, TopicConfig,
+};
+use thalweg_protocol::{Compression, NodeId};
 use thalweg_storage::{CleanupPolicy, Durability, LogConfig, TimestampType};
 
 use crate::error::Error;
@@ -61,10 +63,8 @@ impl TopicDefaults {
     /// All configs of `topic` as this node uses them.
     pub(crate) fn resolve(&self, topic: &Topic) -> TopicConfig {
         TopicConfig::for_replication(topic.replication_factor())
-            .with_overrides(&self.overrides)
-            .and_then(|config| config.with_overrides(&topic.overrides))
-            // Both are valid by themselves; only together can they cross, and then the topic's win.
-            .unwrap_or_else(|_| topic.config.clone())
+            .layered(&self.overrides)
+            .layered(&topic.overrides)
     }
 }
 
@@ -78,6 +78,7 @@ pub(crate) fn log_config(config: &TopicConfig) -> LogConfig {
         retention_ms: config.retention_ms,
         retention_bytes: config.retention_bytes,
         max_message_bytes: unsigned(config.max_message_bytes),
+        compression: recompression(config),
         timestamp_type: match config.message_timestamp_type {
             controller::TimestampType::CreateTime => TimestampType::CreateTime,
             controller::TimestampType::LogAppendTime => TimestampType::LogAppendTime,
@@ -99,6 +100,21 @@ pub(crate) fn log_config(config: &TopicConfig) -> LogConfig {
         delete_retention_ms: config.delete_retention_ms,
         ..LogConfig::default()
     }
+}
+
+/// The codec that a topic has for itself.
+fn recompression(config: &TopicConfig) -> Option<(Compression, Option<i32>)> {
+    Some(match config.compression_type {
+        TopicCompression::Producer => return None,
+        TopicCompression::Uncompressed => (Compression::None, None),
+        TopicCompression::Gzip => {
+            // −1 is the codec's own default.
+            (Compression::Gzip, Some(config.compression_gzip_level).filter(|&level| level >= 0))
+        }
+        TopicCompression::Snappy => (Compression::Snappy, None),
+        TopicCompression::Lz4 => (Compression::Lz4, None),
+        TopicCompression::Zstd => (Compression::Zstd, Some(config.compression_zstd_level)),
+    })
 }
 
 /// The checks on topic configs let no negative value through.

@@ -1,5 +1,7 @@
 //! The settings of a log and of a data directory: units, defaults and the reasons for them.
 
+use thalweg_protocol::Compression;
+
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What decides a record's timestamp.
@@ -57,6 +59,9 @@ pub struct LogConfig {
     pub retention_bytes: i64,
     /// The largest batch that is accepted, in bytes, header included. 1 MiB and 12 bytes, as in Kafka.
     pub max_message_bytes: u32,
+    /// The codec that batches of producers are compressed anew with where they come with another one, and its level (see
+    /// [`Compressor::compress`](thalweg_protocol::Compressor::compress)). None: they are stored as they come.
+    pub compression: Option<(Compression, Option<i32>)>,
     /// Whose timestamps are stored.
     pub timestamp_type: TimestampType,
     /// With [`TimestampType::CreateTime`], how many ms a record may be older than the clock. Unlimited.
@@ -97,6 +102,7 @@ impl Default for LogConfig {
             retention_ms: 7 * DAY_MS,
             retention_bytes: -1,
             max_message_bytes: (1 << 20) + 12,
+            compression: None,
             timestamp_type: TimestampType::CreateTime,
             timestamp_before_max_ms: i64::MAX,
             timestamp_after_max_ms: 60 * 60 * 1000,

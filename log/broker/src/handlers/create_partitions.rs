@@ -2,30 +2,41 @@
 
 use bytestring::ByteString;
 use thalweg_controller::{CreatePartitions, MorePartitions};
-use thalweg_protocol::NodeId;
 use thalweg_protocol::messages::create_partitions::{
     CreatePartitionsRequest, CreatePartitionsResponse, CreatePartitionsTopic, CreatePartitionsTopicResult,
 };
+use thalweg_protocol::{ErrorCode, NodeId};
 
 use super::RequestContext;
 use crate::core::propose_for;
 use crate::error::Refusal;
+use crate::topics;
 
 pub(crate) async fn handle(
     context: RequestContext,
     request: CreatePartitionsRequest,
 ) -> CreatePartitionsResponse {
     let timeout_ms = request.timeout_ms;
-    let topics = request.topics.iter().map(more_partitions).collect();
-    let proposal = CreatePartitions { topics, validate_only: request.validate_only };
+    // Which partition a group or a transactional id belongs to depends on how many there are: with more, what is there is lost.
+    let (ours, topics): (Vec<_>, Vec<_>) =
+        request.topics.iter().partition(|asked| topics::is_internal(&asked.name));
+    let fixed = Refusal::new(
+        ErrorCode::InvalidPartitions,
+        "how many partitions the log's own topics have decides where their records are: it cannot be changed",
+    );
+    let proposal = CreatePartitions {
+        topics: topics.iter().map(|asked| more_partitions(asked)).collect(),
+        validate_only: request.validate_only,
+    };
     let results = match propose_for(&context.core.controller, proposal, timeout_ms).await {
         Ok(results) => results,
         Err(error) => return refuse(&request, &error.into()),
     };
-    let results = request.topics.iter().zip(results).map(|(asked, result)| match result {
+    let results = topics.iter().zip(results).map(|(asked, result)| match result {
         Ok(_) => CreatePartitionsTopicResult { name: asked.name.clone(), ..Default::default() },
         Err(rejection) => refused(asked, &rejection.into()),
     });
+    let results = results.chain(ours.iter().map(|asked| refused(asked, &fixed)));
     CreatePartitionsResponse { results: results.collect(), ..Default::default() }
 }
 

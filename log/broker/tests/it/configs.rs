@@ -25,6 +25,7 @@ three_ways!(
     lists_grow_and_shrink,
     what_a_node_is_started_with_cannot_be_changed,
     a_node_is_given_other_defaults_for_topics,
+    what_does_not_fit_across_layers_leaves_the_rest_alone,
     groups_have_configs_of_their_own,
     configs_are_replaced_as_a_whole,
 );
@@ -280,6 +281,29 @@ async fn a_node_is_given_other_defaults_for_topics(harness: &Harness) {
         alter(&client, NODE_1, &[("log.retention.ms", set, Some("soon"))], false).await.0,
         ErrorCode::InvalidConfig
     );
+}
+
+/// Each of two lags is valid where it was given, and together they cross. Nothing else that was given may be lost by that.
+async fn what_does_not_fit_across_layers_leaves_the_rest_alone(harness: &Harness) {
+    let set = 0;
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    create_topic(&client, "other", 1).await;
+    let done = (ErrorCode::None, String::new());
+    let of_node =
+        [("log.retention.ms", set, Some("-1")), ("log.cleaner.min.compaction.lag.ms", set, Some("10000"))];
+    assert_eq!(alter(&client, ALL_NODES, &of_node, false).await, done);
+    let of_topic = [("max.compaction.lag.ms", set, Some("5000"))];
+    assert_eq!(alter(&client, (TOPIC, "t"), &of_topic, false).await, done);
+    for (topic, max) in [("t", "5000"), ("other", "9223372036854775807")] {
+        assert_eq!(value(&client, topic, "retention.ms").await, "-1", "{topic}");
+        assert_eq!(value(&client, topic, "min.compaction.lag.ms").await, "10000", "{topic}");
+        assert_eq!(value(&client, topic, "max.compaction.lag.ms").await, max, "{topic}");
+    }
+    let of_node = [("log.cleaner.max.compaction.lag.ms", set, Some("6000"))];
+    assert_eq!(alter(&client, NODE_1, &of_node, false).await, done);
+    assert_eq!(value(&client, "other", "retention.ms").await, "-1");
+    assert_eq!(value(&client, "other", "max.compaction.lag.ms").await, "6000");
 }
 
 const NODE_1: (i8, &str) = (NODE, "1");

@@ -1,5 +1,6 @@
 //! Metadata, topics and their configs.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use thalweg_broker::AllowAll;
@@ -222,11 +223,19 @@ async fn partitions_can_be_added(harness: &Harness) {
     let client = harness.connect().await;
     create_topic(&client, "t", 1).await;
     let more = |name: &str, count| CreatePartitionsTopic { name: name.into(), count, assignments: None };
-    let topics = vec![more("t", 3), more("nowhere", 3)];
+    // Groups are found by the number of partitions that they were written with.
+    crate::grouping::find_coordinator(&client, "g", 0).await;
+    let topics = vec![more("__consumer_offsets", 60), more("t", 3), more("nowhere", 3)];
     let request = CreatePartitionsRequest { topics, timeout_ms: 1000, validate_only: false };
     let response = client.call(request, 3).await;
-    let codes: Vec<_> = response.results.iter().map(|result| ErrorCode::from(result.error_code)).collect();
-    assert_eq!(codes, [ErrorCode::None, ErrorCode::UnknownTopicOrPartition]);
+    let codes: BTreeMap<_, _> =
+        response.results.iter().map(|result| (&*result.name, ErrorCode::from(result.error_code))).collect();
+    let expected = [
+        ("__consumer_offsets", ErrorCode::InvalidPartitions),
+        ("nowhere", ErrorCode::UnknownTopicOrPartition),
+        ("t", ErrorCode::None),
+    ];
+    assert_eq!(codes, BTreeMap::from(expected));
     let request = crate::calls::produce_request("t", -1, vec![(2, batch(["v"]))]);
     assert_eq!(crate::calls::only(client.call(request, crate::calls::PRODUCE).await).error_code, 0);
 }

@@ -152,7 +152,7 @@ config_table! {
     segment_ms: i64 = "segment.ms" (Some("log.roll.ms")),
         default 604_800_000, at_least(1);
 
-    /// Milliseconds by which `segment.ms` is shortened at random, so that segments do not all close at once.
+    /// Accepted from tools that set it, without effect: a segment closes with the first record after `segment.ms`.
     segment_jitter_ms: i64 = "segment.jitter.ms" (Some("log.roll.jitter.ms")),
         default 0, at_least(0);
 
@@ -164,7 +164,7 @@ config_table! {
     index_interval_bytes: i32 = "index.interval.bytes" (Some("log.index.interval.bytes")),
         default 4_096, at_least(0);
 
-    /// Whether a segment's file takes its full size when it is created.
+    /// Accepted from tools that set it, without effect: files grow with what is written.
     preallocate: bool = "preallocate" (Some("log.preallocate")),
         default false, any;
 
@@ -176,7 +176,8 @@ config_table! {
     max_message_bytes: i32 = "max.message.bytes" (Some("message.max.bytes")),
         default 1_048_588, at_least(0);
 
-    /// How batches are stored: `producer` as they come, or compressed anew with the codec named here.
+    /// How batches are stored: `producer` as they come, or compressed anew with the codec named here where they come with
+    /// another one.
     compression_type: TopicCompression = "compression.type" (Some("compression.type")),
         default TopicCompression::Producer, any;
 
@@ -208,11 +209,12 @@ config_table! {
     durability: Durability = "durability" (None),
         default Durability::Durable, any;
 
-    /// Records after which a relaxed topic is flushed to disk.
+    /// Accepted from tools that set it, without effect: `durability=durable` waits for the disk with each record, and
+    /// `relaxed` leaves it to the system.
     flush_messages: i64 = "flush.messages" (Some("log.flush.interval.messages")),
         default i64::MAX, at_least(1);
 
-    /// Milliseconds after which a relaxed topic is flushed to disk.
+    /// Accepted from tools that set it, without effect, as `flush.messages`.
     flush_ms: i64 = "flush.ms" (Some("log.flush.interval.ms")),
         default i64::MAX, at_least(0);
 
@@ -237,15 +239,15 @@ config_table! {
     max_decompressed_message_bytes: i32 = "max.decompressed.message.bytes" (Some("max.decompressed.message.bytes")),
         default 2_147_483_639, between(1, 2_147_483_639);
 
-    /// Accepted from tools that set it: batches are stored as they come.
+    /// How hard gzip tries where `compression.type` is `gzip`, 1 to 9; −1 is 6.
     compression_gzip_level: i32 = "compression.gzip.level" (Some("compression.gzip.level")),
         default -1, gzip_level;
 
-    /// Accepted from tools that set it: batches are stored as they come.
+    /// Accepted from tools that set it: LZ4 has one level here.
     compression_lz4_level: i32 = "compression.lz4.level" (Some("compression.lz4.level")),
         default 9, between(1, 17);
 
-    /// Accepted from tools that set it: batches are stored as they come.
+    /// How hard Zstandard tries where `compression.type` is `zstd`.
     compression_zstd_level: i32 = "compression.zstd.level" (Some("compression.zstd.level")),
         default 3, between(-131_072, 22);
 
@@ -307,6 +309,17 @@ impl TopicConfig {
     pub fn for_replication(factor: usize) -> Self {
         let min_insync_replicas = if factor >= 3 { 2 } else { 1 };
         Self { min_insync_replicas, ..Self::default() }
+    }
+
+    /// This config with other values in the places that `overrides` names, which were checked when they were given. What was
+    /// valid in each layer need not fit together across them (a lag that is longer than the longest); it stands all the same.
+    pub fn layered(mut self, overrides: &BTreeMap<String, String>) -> Self {
+        for (key, text) in overrides {
+            if let Err(reason) = self.set(key, text) {
+                tracing::warn!(key, text, reason, "a config that is not valid any more is passed over");
+            }
+        }
+        self
     }
 
     pub(crate) fn unknown(key: &str) -> ConfigError {

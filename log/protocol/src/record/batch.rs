@@ -2,10 +2,11 @@
 
 use bytes::{Bytes, BytesMut};
 
+use super::builder::complete;
 use super::error::RecordError;
 use super::iter::{DecodedBatch, RecordIter};
 use super::{BatchHeader, BatchProducer, patch, stamp_append_time, stamp_max_timestamp, stamp_producer};
-use crate::compression::{Compression, Scratch};
+use crate::compression::{Compression, Compressor, Scratch};
 use crate::ids::{LeaderEpoch, Offset};
 
 /// A whole record batch: its parsed header and its bytes, shared and not copied. Cheap to clone.
@@ -155,6 +156,31 @@ impl RecordBatch {
     #[must_use]
     pub fn with_max_timestamp(self, timestamp: i64) -> Self {
         self.changed(|bytes| stamp_max_timestamp(bytes, timestamp))
+    }
+
+    /// The batch with its records compressed by `compression`, with `level` as for [`Compressor::compress`]. Everything else stays
+    /// as it is, but for the length and the checksum.
+    ///
+    /// # Errors
+    /// When the records do not decompress, or to more bytes than `scratch` allows.
+    pub fn recompressed(
+        &self,
+        compression: Compression,
+        level: Option<i32>,
+        scratch: &mut Scratch,
+        compressor: &mut Compressor,
+    ) -> Result<Self, RecordError> {
+        let records = match self.header.compression()? {
+            Compression::None => &self.bytes[BatchHeader::SIZE..],
+            codec => scratch.decompress(codec, &self.bytes[BatchHeader::SIZE..])?,
+        };
+        let attributes = self.header.attributes & !BatchHeader::COMPRESSION | compression as i16;
+        let mut header = BatchHeader { attributes, ..self.header };
+        let mut batch = Vec::with_capacity(BatchHeader::SIZE + records.len() / 2);
+        batch.resize(BatchHeader::SIZE, 0);
+        compressor.compress(compression, level, records, &mut batch);
+        complete(&mut header, &mut batch);
+        Ok(Self { header, bytes: Bytes::from(batch) })
     }
 
     fn changed(self, change: impl FnOnce(&mut [u8])) -> Self {

@@ -187,7 +187,7 @@ impl BatchBuilder {
 }
 
 /// Writes the header over the room for it, with the length and the checksum of what follows.
-fn complete(header: &mut BatchHeader, batch: &mut [u8]) {
+pub(super) fn complete(header: &mut BatchHeader, batch: &mut [u8]) {
     header.batch_length = i32::try_from(batch.len() - BatchHeader::OVERHEAD)
         .expect("append keeps batches below 2 GiB and codecs do not double them");
     let room = batch.first_chunk_mut::<{ BatchHeader::SIZE }>().expect("room was made for the header");

@@ -48,6 +48,8 @@ pub(super) const CONTROL: i16 = 1 << 5;
 pub(super) const DELETE_HORIZON: i16 = 1 << 6;
 
 impl BatchHeader {
+    /// The bits of `attributes` that say how the records are compressed.
+    pub(super) const COMPRESSION: i16 = 0x07;
     /// The size of the header in bytes.
     pub const SIZE: usize = 61;
     /// The bytes before the part that `batch_length` counts.
@@ -140,8 +142,8 @@ impl BatchHeader {
     /// # Errors
     /// [`RecordError::UnknownCompression`] for the ids that no codec has.
     pub fn compression(&self) -> Result<Compression, RecordError> {
-        Compression::from_id(self.attributes & 0x07)
-            .ok_or(RecordError::UnknownCompression { id: (self.attributes & 0x07) as i8 })
+        let id = self.attributes & Self::COMPRESSION;
+        Compression::from_id(id).ok_or(RecordError::UnknownCompression { id: id as i8 })
     }
 
     /// Whether `max_timestamp` is the time of the append and stands for every record's.

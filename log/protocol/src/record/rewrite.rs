@@ -91,8 +91,7 @@ impl Rewriting<'_> {
 /// Appends to `out` what remains of a batch that has lost all of its records: a header that says who produced it, with
 /// which sequence numbers, and which offsets it had.
 pub fn write_without_records(header: &BatchHeader, out: &mut Vec<u8>) -> BatchHeader {
-    const COMPRESSION: i16 = 0x07;
-    let attributes = header.attributes & !(DELETE_HORIZON | COMPRESSION);
+    let attributes = header.attributes & !(DELETE_HORIZON | BatchHeader::COMPRESSION);
     let header = BatchHeader { attributes, base_timestamp: -1, records_count: 0, ..*header };
     let from = out.len();
     out.resize(from + BatchHeader::SIZE, 0);

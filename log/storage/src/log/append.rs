@@ -8,7 +8,7 @@ use bytes::Bytes;
 use thalweg_protocol::record::{
     BatchHeader, RecordBatch, RecordError, TransactionMarker, ValidationRules, validate,
 };
-use thalweg_protocol::{LeaderEpoch, Offset, Scratch};
+use thalweg_protocol::{Compressor, LeaderEpoch, Offset, Scratch};
 
 use super::interface::{AppendInfo, AppendOrigin, FollowerAppendInfo, MarkerAppend, TransactionResult};
 use super::replay::parse_marker;
@@ -21,6 +21,8 @@ use crate::producers::Verdict;
 thread_local! {
     /// Where compressed batches are decompressed to be validated.
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new(MOST_DECOMPRESSED));
+    /// What compresses those of topics that have a codec of their own.
+    static COMPRESSOR: RefCell<Compressor> = RefCell::new(Compressor::new());
 }
 
 /// The most bytes the records of one batch may have when decompressed: sixty times what `max.message.bytes` allows
@@ -299,6 +301,9 @@ fn validated<'a>(
             if !is_stamped && valid.max_timestamp != batch.header().max_timestamp {
                 batch = Cow::Owned(batch.into_owned().with_max_timestamp(valid.max_timestamp));
             }
+            if let Some(compressed) = compressed_anew(&batch, config)? {
+                batch = Cow::Owned(compressed);
+            }
         }
         AppendOrigin::Coordinator => {
             if batch.header().is_control() {
@@ -311,6 +316,22 @@ fn validated<'a>(
         batch = Cow::Owned(batch.into_owned().appended_at(now_ms));
     }
     Ok(batch)
+}
+
+/// The batch with the codec of the topic, where that has one of its own and the batch another.
+fn compressed_anew(batch: &RecordBatch, config: &LogConfig) -> Result<Option<RecordBatch>, Error> {
+    let Some((compression, level)) = config.compression else { return Ok(None) };
+    if batch.header().compression()? == compression {
+        return Ok(None);
+    }
+    let compressed = SCRATCH.with_borrow_mut(|scratch| {
+        COMPRESSOR.with_borrow_mut(|compressor| batch.recompressed(compression, level, scratch, compressor))
+    })?;
+    let (size, limit) = (compressed.size_in_bytes(), config.max_message_bytes as usize);
+    if size > limit {
+        return Err(RecordError::BatchTooLarge { size, limit }.into());
+    }
+    Ok(Some(compressed))
 }
 
 /// The places of the records without keys. Producers send the others again (KIP-467).

@@ -1,12 +1,12 @@
 //! Appending and reading back.
 
 use bytes::BytesMut;
-use thalweg_protocol::record::{RecordBatch, RecordErrorKind};
+use thalweg_protocol::record::{Batches, RecordBatch, RecordErrorKind};
 use thalweg_protocol::{Compression, LeaderEpoch, Offset};
 use thalweg_storage::testing::Crash;
 use thalweg_storage::{AppendOrigin, CleanupPolicy, Error, LogConfig, ReadBound, Standing, TimeQuery};
 
-use crate::harness::{EPOCH, Make, NOW_MS, World, append, commit, records, small, values};
+use crate::harness::{EPOCH, Make, NOW_MS, World, append, commit, records, small, try_append, values};
 
 #[test]
 fn what_is_appended_is_read() {
@@ -43,6 +43,55 @@ fn refusal(config: LogConfig, make: Make, change: impl Fn(&mut [u8])) -> Error {
     let error = log.append_as_leader(&batch, EPOCH, origin).expect_err("refused");
     assert_eq!((log.size_in_bytes(), log.log_end_offset()), (size, Offset(1)), "nothing is appended");
     error
+}
+
+/// `compression.type`: whatever codec a batch comes with, the topic's is what is stored, and everything else stays as it was.
+#[test]
+fn a_topic_with_a_codec_of_its_own_stores_all_batches_with_it() {
+    let value = "a".repeat(10_000);
+    for stored in Compression::ALL {
+        let world = World::new();
+        let config = LogConfig { compression: Some((stored, None)), ..LogConfig::default() };
+        let log = world.create(&config);
+        for (sequence, sent) in Compression::ALL.into_iter().enumerate() {
+            let make = Make::values(&[&value, "b"]).compressed(sent).by(7, 0, 2 * sequence as i32);
+            let info = append(&log, make.clone());
+            assert_eq!(info.first_offset, Offset(2 * sequence as i64));
+            assert!(append(&log, make).is_duplicate, "a retry is known, however it is stored");
+        }
+        commit(&log);
+        assert_eq!(values(&log), [&value[..], "b"].repeat(Compression::ALL.len()));
+        let slice = log.read(Offset(0), 1 << 20, ReadBound::HighWatermark, true).expect("read").records;
+        let bytes = slice.expect("records").read().expect("the file is there");
+        for batch in Batches::new(bytes) {
+            let batch = batch.expect("a batch");
+            batch.verify().expect("its checksum is right");
+            assert_eq!(batch.header().compression(), Ok(stored));
+            assert_eq!((batch.header().producer_id.0, batch.header().max_timestamp), (7, NOW_MS));
+        }
+        let size = log.size_in_bytes();
+        assert_eq!(stored == Compression::None, size > 5 * 10_000, "{stored}: {size} bytes");
+    }
+}
+
+/// What is small enough as it comes may not be so as it would be stored.
+#[test]
+fn a_batch_that_its_topic_would_make_too_large_is_refused() {
+    let world = World::new();
+    let config = LogConfig {
+        compression: Some((Compression::None, None)),
+        max_message_bytes: 1_000,
+        ..LogConfig::default()
+    };
+    let log = world.create(&config);
+    let make = Make::values(&[&"a".repeat(10_000)]).compressed(Compression::Gzip);
+    assert!(make.batch().size_in_bytes() < 1_000);
+    let error = try_append(&log, make).expect_err("refused");
+    assert!(
+        matches!(&error, Error::InvalidBatch(problem) if problem.kind() == RecordErrorKind::TooLarge),
+        "{error}"
+    );
+    assert_eq!(log.log_end_offset(), Offset(0));
 }
 
 /// Makes the checksum right again, so that only what it covers is wrong.
