@@ -58,9 +58,9 @@ pub async fn run(args: ConsumeArgs, target: &TargetArgs) -> anyhow::Result<()> {
     let result = tokio::select! {
         result = reading => result,
         // Whoever asked for an end has not got all of it.
-        _ = crate::signals::ended() => match range.until {
-            Some(_) => Err(failure(Exit::Failed, "interrupted before the end that was asked for")),
-            None => Ok(()),
+        _ = crate::signals::ended() => match range.until.is_some() || args.num.is_some() {
+            true => Err(failure(Exit::Failed, "interrupted before the end that was asked for")),
+            false => Ok(()),
         },
     };
     result.and(target.close().await)

@@ -323,11 +323,15 @@ async fn sought(target: &Target, args: &SeekArgs) -> anyhow::Result<Vec<TopicPar
         partitions = existing(target, committed.keys()).await?;
         partitions.sort();
     }
+    let is_there = |wanted: &&i32| partitions.iter().any(|at| at.partition == **wanted);
+    if let Some(missing) = args.partition.iter().find(|wanted| !is_there(wanted)) {
+        return Err(failure(Exit::NotFound, format!("none of its topics has a partition {missing}")));
+    }
     if !args.partition.is_empty() {
         partitions.retain(|at| args.partition.contains(&at.partition));
     }
     if partitions.is_empty() {
-        return Err(failure(Exit::NotFound, "none of its topics has such a partition"));
+        return Err(failure(Exit::NotFound, "its topics are gone"));
     }
     Ok(partitions)
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use thalweg_client::ClientConfig;
@@ -42,8 +43,14 @@ impl Settings {
         given: &[(String, String)],
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> anyhow::Result<Self> {
-        let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
-        let named = profile.map(str::to_owned).or_else(|| text("THALWEG_PROFILE"));
+        let text = |name: &str| {
+            let text = variable(name).map(OsString::into_string).transpose();
+            text.map_err(|_| failure(Exit::Usage, format!("{name} in the environment is not UTF-8")))
+        };
+        let named = match profile {
+            Some(profile) => Some(profile.to_owned()),
+            None => text("THALWEG_PROFILE")?,
+        };
         let mut settings = match file(&variable) {
             Some(path) => Self::of_profile(&path, named.as_deref())?,
             None if named.is_some() => {
@@ -54,11 +61,13 @@ impl Settings {
             }
             None => Self::default(),
         };
-        let of_environment = names().into_iter().filter_map(|name| {
-            let value = text(&format!("THALWEG_{}", name.to_uppercase()))?;
-            Some((name, value))
-        });
-        settings.set_all(of_environment.collect());
+        let mut of_environment = BTreeMap::new();
+        for name in names() {
+            if let Some(value) = text(&format!("THALWEG_{}", name.to_uppercase()))? {
+                of_environment.insert(name, value);
+            }
+        }
+        settings.set_all(of_environment);
         settings.set_all(given.iter().cloned().collect());
         Ok(settings)
     }
@@ -67,12 +76,19 @@ impl Settings {
     fn of_profile(path: &Path, named: Option<&str>) -> anyhow::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            // Nobody asked for it: it is not there, or somebody else's (HOME outlives a change of user).
+            Err(error)
+                if named.is_none()
+                    && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) =>
+            {
                 return Ok(Self::default());
             }
             Err(error) => {
-                let code =
-                    if error.kind() == std::io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Failed };
+                let code = match error.kind() {
+                    ErrorKind::NotFound => Exit::NotFound,
+                    ErrorKind::InvalidData => Exit::Usage,
+                    _ => Exit::Failed,
+                };
                 return Err(failure(
                     code,
                     format!("profiles are in {}, which cannot be read: {error}", path.display()),
@@ -181,7 +197,8 @@ fn file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 fn parse(text: &str) -> Result<BTreeMap<String, Settings>, String> {
     let mut profiles: BTreeMap<String, Settings> = BTreeMap::new();
     let mut current: Option<String> = None;
-    for (at, line) in text.lines().enumerate() {
+    // Some editors begin a file with a mark of the order of bytes.
+    for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let wrong = |reason: String| format!("line {}: {reason}", at + 1);
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -255,6 +272,7 @@ mod tests {
         assert_eq!(profiles["default"].get(BOOTSTRAP), Some("a:1, b:2"));
         assert_eq!(profiles["default"].get("api_timeout_ms"), Some("900"));
         assert_eq!(profiles["local"].get("client_id"), Some("x \"y\""));
+        assert_eq!(parse(&format!("\u{feff}{FILE}")).expect("profiles"), profiles);
         for (text, said) in [
             ("data = x", "line 1: data belongs to no profile"),
             ("[a]\nbootstrp = x", "line 2: there is no setting `bootstrp` (did you mean `bootstrap`?)"),
@@ -294,6 +312,12 @@ mod tests {
         let error =
             gather(None, &[], &[("THALWEG_PROFILE", "locl")]).expect_err("no such profile").to_string();
         assert!(error.contains("did you mean `local`"), "{error}");
+        let not_text = |name: &str| {
+            (name == "THALWEG_DATA")
+                .then(|| <OsString as std::os::unix::ffi::OsStringExt>::from_vec(vec![b'x', 0xff]))
+        };
+        let error = Settings::gather(None, &[], not_text).expect_err("another directory").to_string();
+        assert!(error.contains("THALWEG_DATA"), "{error}");
         std::fs::remove_dir_all(&directory).expect("removed");
     }
 

@@ -114,26 +114,39 @@ fn copy(parser: &mut Parser<'_>) -> Result<Parsed> {
         }
         parser.expect_keyword(Keyword::TO)?;
         let directory = parser.parse_literal_string()?;
+        let mut is_said = true;
         if parser.parse_keyword(Keyword::STORED) {
             parser.expect_keyword(Keyword::AS)?;
             parquet(parser)?;
         } else {
             let _ = parser.parse_keyword(Keyword::WITH);
-            if parser.consume_token(&Token::LParen) {
+            is_said = parser.consume_token(&Token::LParen);
+            if is_said {
                 parser.expect_keyword(Keyword::FORMAT)?;
                 parquet(parser)?;
                 parser.expect_token(&Token::RParen)?;
             }
         }
-        Ok(Some(Copy { query, directory }))
+        Ok(Some((Copy { query, directory }, is_said)))
     })();
     match parsed.map_err(from_parser)? {
-        Some(copy) => Ok(Parsed::Copy(copy)),
+        Some((copy, false)) if names_another_format(&copy.directory) => Err(Error::Unsupported {
+            what: "COPY … TO a CSV or JSON file",
+            instead: "`COPY … TO 'DIRECTORY' (FORMAT parquet)` writes Parquet; `thalweg sql --format` and `thalweg consume` print \
+                      other formats",
+        }),
+        Some((copy, _)) => Ok(Parsed::Copy(copy)),
         None => Err(Error::Unsupported {
             what: "COPY … FROM",
             instead: "`thalweg produce --file FILE` writes a file into a topic",
         }),
     }
+}
+
+/// Whether somebody who says no format may expect another one than Parquet.
+fn names_another_format(directory: &str) -> bool {
+    let name = directory.to_lowercase();
+    [".csv", ".tsv", ".json", ".jsonl", ".ndjson"].iter().any(|suffix| name.ends_with(suffix))
 }
 
 /// The name of the one format that there is.
@@ -213,7 +226,10 @@ mod tests {
             assert_eq!(shown(&format!("COPY \"a.b\" TO 'dir' {tail};")), [expected]);
             assert_eq!(shown(&format!("COPY (SELECT * FROM \"a.b\") TO 'dir' {tail}")), [expected]);
         }
-        assert!(matches!(parse("COPY t FROM 'x'", 50), Err(Error::Unsupported { .. })));
+        for refused in ["COPY t FROM 'x'", "COPY t TO 'x.csv'", "COPY t TO 'X.JSON'"] {
+            assert!(matches!(parse(refused, 50), Err(Error::Unsupported { .. })), "{refused}");
+        }
+        assert_eq!(shown("COPY t TO 'x.csv' (FORMAT parquet)").len(), 1);
         let error = parse("COPY t TO 'x' (FORMAT csv)", 50).expect_err("only Parquet");
         assert_eq!(error.to_string(), "Expected: PARQUET, found: csv (line 1, column 23)");
     }

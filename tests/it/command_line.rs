@@ -302,6 +302,9 @@ fn top_tells_rates_and_lag() -> anyhow::Result<()> {
     produce.args(["produce", "t", "-n", "2000"]).stdout(Stdio::null());
     run(&mut produce)?;
     run(node.command("group")?.args(["seek", "g", "--topic", "t", "--to", "start"]))?;
+    let missing =
+        node.command("group")?.args(["seek", "g", "-t", "t", "-p", "0,77", "--to", "end"]).output()?;
+    ensure!(missing.status.code() == Some(3), "{missing:?}");
     let mut top = node.command("top")?;
     top.args(["--once", "--interval", "2", "--format", "json"]).stdout(Stdio::piped());
     let top = top.spawn()?;
