@@ -9,7 +9,8 @@ use thalweg_protocol::{Compression, Compressor};
 
 use super::Result;
 
-/// The segments of a log, the first of which begins at offset 0.
+/// The segments of a log, the first of which begins at offset 0. Behind the full ones there is one with a single record, to which
+/// the node appends.
 pub struct Segments;
 
 impl Segments {
@@ -28,12 +29,12 @@ impl Segments {
         1_356_998_400_000 + at as i64 * 1_000
     }
 
-    /// The end of a log of so many segments.
+    /// The end of a log of so many full segments.
     pub fn end(count: usize) -> i64 {
-        count as i64 * Self::OFFSETS
+        Self::base(count) + 1
     }
 
-    /// Puts `count` segments into the directory of a log that is empty and closed.
+    /// Puts `count` full segments into the directory of a log that is empty and closed.
     pub fn fill(directory: &Path, count: usize) -> Result<()> {
         // What the stop has written of producers: that there are none.
         let snapshot = fs::read(directory.join(format!("{:020}.snapshot", 0)))?;
@@ -54,6 +55,12 @@ impl Segments {
             fs::write(path("txnindex"), [])?;
             fs::write(path("snapshot"), &snapshot)?;
         }
+        let path = |suffix: &str| directory.join(format!("{:020}.{suffix}", Self::base(count)));
+        fs::write(path("log"), batch(Self::base(count), Self::time(count)))?;
+        for suffix in ["index", "timeindex", "txnindex"] {
+            fs::write(path(suffix), [])?;
+        }
+        fs::write(path("snapshot"), snapshot)?;
         Ok(())
     }
 }
