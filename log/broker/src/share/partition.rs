@@ -6,6 +6,7 @@
 
 mod acknowledge;
 mod acquire;
+mod narrow;
 mod stored;
 #[cfg(test)]
 mod tests;

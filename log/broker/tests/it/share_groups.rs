@@ -43,6 +43,7 @@ three_ways! {
     records_go_to_one_member_at_a_time,
     a_fetch_waits_for_new_records_and_for_those_that_come_back,
     what_a_member_leaves_behind_is_delivered_again,
+    of_many_records_the_bad_one_is_given_up_alone,
     who_has_gone_acquires_nothing_more,
     sessions_and_acknowledgements_are_checked,
     members_share_partitions_and_groups_are_described,
@@ -257,7 +258,7 @@ async fn what_a_member_leaves_behind_is_delivered_again(harness: &Harness) {
     let come_back = async |rest: &mut Member| {
         let request = ShareFetchRequest { max_wait_ms: 20_000, ..rest.request(&[]) };
         let ranges = acquired(&rest.send(request).await).0;
-        assert_eq!(rest.acknowledge(&[(0, 1, &[RELEASE])]).await, ErrorCode::None);
+        assert_eq!(rest.acknowledge(&[(0, ranges[0].1, &[RELEASE])]).await, ErrorCode::None);
         ranges
     };
     // Its connection ends.
@@ -269,16 +270,43 @@ async fn what_a_member_leaves_behind_is_delivered_again(harness: &Harness) {
     let mut b = Member::join(harness, "b", topic).await;
     assert_eq!(b.fetch(&[]).await.0, [(0, 1, 3)]);
     assert_eq!(told(&b.client.call(beat("g", "b", -1, None), HEARTBEAT).await).0, -1);
-    assert_eq!(come_back(&mut rest).await, [(0, 1, 4)]);
-    // It ends its session, with a word about one of the records. The other was delivered as often as it may be, which is five
+    assert_eq!(come_back(&mut rest).await, [(0, 0, 4)]);
+    // It ends its session, with a word about one of its records. Another was delivered as often as it may be, which is five
     // times: its readers may have perished of it.
     produce(&client, "t", batch(["3"])).await;
     let mut c = Member::join(harness, "c", topic).await;
-    assert_eq!(c.fetch(&[]).await.0, [(0, 1, 5), (2, 2, 1)]);
+    for range in [(0, 0, 5), (1, 1, 4), (2, 2, 1)] {
+        assert_eq!(c.fetch(&[]).await.0, [range]);
+    }
     c.epoch = -1;
-    assert_eq!(c.acknowledge(&[(0, 0, &[ACCEPT])]).await, ErrorCode::None);
-    let request = rest.request(&[]);
-    assert_eq!(acquired(&rest.send(request).await).0, [(2, 2, 2)]);
+    assert_eq!(c.acknowledge(&[(2, 2, &[ACCEPT])]).await, ErrorCode::None);
+    assert_eq!(rest.fetch(&[]).await.0, [(1, 1, 5)]);
+}
+
+async fn of_many_records_the_bad_one_is_given_up_alone(harness: &Harness) {
+    const BAD: i64 = 6;
+    let client = harness.connect().await;
+    let topic = ("t", create_topic(&client, "t", 1).await);
+    Member::join(harness, "first", topic).await.fetch(&[]).await;
+    let values: Vec<String> = (0..16).map(|at| at.to_string()).collect();
+    produce(&client, "t", batch(values.iter().map(String::as_str))).await;
+    let (mut accepted, mut fatal) = (Vec::new(), Vec::new());
+    for _ in 0..50 {
+        let mut reader = Member::join(harness, "reader", topic).await;
+        let ranges = reader.fetch(&[]).await.0;
+        let Some(&(first, last, deliveries)) = ranges.first() else { break };
+        assert_eq!(ranges.len(), 1);
+        if (first..=last).contains(&BAD) {
+            fatal.push((first, last, deliveries));
+        } else {
+            assert_eq!(reader.acknowledge(&[(first, last, &[ACCEPT])]).await, ErrorCode::None);
+            accepted.extend(first..=last);
+        }
+        told(&reader.client.call(beat("g", "reader", -1, None), HEARTBEAT).await);
+    }
+    assert_eq!(fatal, [(0, 15, 1), (0, 15, 2), (0, 15, 3), (0, 7, 4), (6, 6, 5)]);
+    assert_eq!(accepted, (0..16).filter(|at| *at != BAD).collect::<Vec<_>>());
+    assert_eq!(described(&client).await, [(0, 16, 0)]);
 }
 
 async fn who_has_gone_acquires_nothing_more(harness: &Harness) {

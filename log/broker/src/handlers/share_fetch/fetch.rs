@@ -255,6 +255,7 @@ impl Fetch {
                 max_records: left,
                 batch_size: self.terms.batch_size,
                 max_locks: self.settings.max_record_locks,
+                max_deliveries: self.settings.delivery_count_limit,
                 until_ms: shares.now().monotonic_ms + self.settings.record_lock_ms,
             };
             let held = &read.source.held;

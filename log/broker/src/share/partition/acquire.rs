@@ -3,7 +3,7 @@
 use bytestring::ByteString;
 use thalweg_protocol::Offset;
 
-use super::{Lock, MAX_RUNS, RecordState, Run, SharePartition, count};
+use super::{Lock, MAX_RUNS, RecordState, Run, SharePartition, count, narrow};
 
 /// How exactly the number of records that a member wants is kept (KIP-1206).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub(crate) struct AcquireTerms {
     pub(crate) batch_size: u64,
     /// How many records of the partition the whole group may have before it.
     pub(crate) max_locks: u64,
+    /// How often a record is delivered before it is given up.
+    pub(crate) max_deliveries: i16,
     /// Until when it may have them, in monotonic ms.
     pub(crate) until_ms: u64,
 }
@@ -62,17 +64,44 @@ struct Acquiring<'a> {
     member: &'a ByteString,
     terms: AcquireTerms,
     taken: u64,
+    /// Set once it has records that were delivered often: how often so far, and how many it may have of them at most. It gets
+    /// nothing else then.
+    narrowed: Option<(i16, u64)>,
     acquired: Vec<Acquired>,
 }
 
 impl Acquiring<'_> {
     /// How many records more it may have.
     fn left(&self) -> u64 {
-        match self.terms.mode {
+        let wanted = match self.terms.mode {
             AcquireMode::RecordLimit => self.terms.max_records.saturating_sub(self.taken),
             AcquireMode::BatchOptimized if self.taken >= self.terms.max_records => 0,
             AcquireMode::BatchOptimized => u64::MAX,
+        };
+        wanted.min(self.narrow_left())
+    }
+
+    /// How many records more it may have of those that were delivered often.
+    fn narrow_left(&self) -> u64 {
+        self.narrowed.map_or(u64::MAX, |(_, most)| most.saturating_sub(self.taken))
+    }
+
+    /// Takes note that records come next that were delivered so often and begin a range of `length`. Whether it may have any.
+    fn goes_on_with(&mut self, deliveries: i16, length: impl FnOnce(u64) -> u64) -> bool {
+        if let Some((narrowed_to, _)) = self.narrowed {
+            return deliveries == narrowed_to;
         }
+        let terms = self.terms;
+        // The length takes some searching.
+        if narrow::most(terms.max_deliveries, deliveries, 1).is_none() {
+            return true;
+        }
+        if self.taken > 0 {
+            return false;
+        }
+        let most = narrow::most(terms.max_deliveries, deliveries, length(terms.batch_size));
+        self.narrowed = most.map(|most| (deliveries, most));
+        true
     }
 
     fn run(&self, last: Offset, deliveries: i16) -> Run {
@@ -104,7 +133,7 @@ impl SharePartition {
         spans: &[Span],
         terms: AcquireTerms,
     ) -> Vec<Acquired> {
-        let mut acquiring = Acquiring { member, terms, taken: 0, acquired: Vec::new() };
+        let mut acquiring = Acquiring { member, terms, taken: 0, narrowed: None, acquired: Vec::new() };
         // The group has been set back since the read: what lies between is not known.
         if from > self.end {
             return acquiring.acquired;
@@ -134,6 +163,7 @@ impl SharePartition {
     fn acquire_span(&mut self, acquiring: &mut Acquiring<'_>, first: Offset, last: Offset) -> bool {
         // One batch is taken whole, whatever of it reaches the number of records.
         let mut left = acquiring.left();
+        let max_deliveries = acquiring.terms.max_deliveries;
         let known_last = last.min(Offset(self.end.0 - 1));
         let free: Vec<(Offset, Offset, i16)> = self
             .cut(first, known_last)
@@ -141,7 +171,10 @@ impl SharePartition {
             .map(|(first, last, run)| (first, last, run.deliveries))
             .collect();
         for (first, last, deliveries) in free {
-            let size = count(first, last).min(left);
+            if !acquiring.goes_on_with(deliveries, |most| self.often_delivered(first, most, max_deliveries)) {
+                return false;
+            }
+            let size = count(first, last).min(left).min(acquiring.narrow_left());
             if size == 0 {
                 return false;
             }
@@ -152,6 +185,10 @@ impl SharePartition {
         }
         if last < self.end {
             return true;
+        }
+        // Fresh records do not go with those that somebody may perish of.
+        if acquiring.narrowed.is_some() {
+            return false;
         }
         let first = self.end;
         let room = if self.runs.len() < MAX_RUNS {
@@ -167,6 +204,19 @@ impl SharePartition {
             acquiring.note(first, last, 1);
         }
         size == wanted
+    }
+
+    /// How many records that were delivered often are free from `first` on, side by side; `most` at most.
+    fn often_delivered(&self, first: Offset, most: u64, max_deliveries: i16) -> u64 {
+        let mut next = first;
+        for (begin, last, run) in self.cut(first, Offset(self.end.0 - 1)) {
+            let is_often = narrow::most(max_deliveries, run.deliveries, 1).is_some();
+            if begin != next || !run.state.is_available() || !is_often || count(first, next) > most {
+                break;
+            }
+            next = last.plus(1);
+        }
+        count(first, Offset(next.0 - 1)).min(most)
     }
 
     /// Gives up what is free from `first` to `last`: there is nothing to deliver.

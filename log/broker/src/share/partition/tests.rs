@@ -18,7 +18,7 @@ fn hidden(first: i64, last: i64) -> Span {
 }
 
 fn terms(mode: AcquireMode, max_records: u64) -> AcquireTerms {
-    AcquireTerms { mode, max_records, batch_size: 1000, max_locks: 100, until_ms: 30 }
+    AcquireTerms { mode, max_records, batch_size: 1000, max_locks: 100, max_deliveries: LIMIT, until_ms: 30 }
 }
 
 fn ack_terms() -> AckTerms {
@@ -125,19 +125,58 @@ fn records_are_redelivered_until_the_limit() {
             (Acquire("b", 0, vec![span(0, 3)], terms(RecordLimit, 2), &[(0, 1, 2)]), "0 0-1 b×2 2-3 free×1"),
             // Whoever goes may have perished of them.
             (Release("b"), "0 0-1 free×2 2-3 free×1"),
+            // What comes to its last delivery comes alone.
             (
-                Acquire("b", 0, vec![span(0, 3)], terms(RecordLimit, 9), &[(0, 1, 3), (2, 3, 2)]),
-                "0 0-1 b×3 2-3 b×2",
+                Acquire("b", 0, vec![span(0, 3)], terms(RecordLimit, 9), &[(0, 0, 3)]),
+                "0 0-0 b×3 1-1 free×2 2-3 free×1",
             ),
-            (Release("b"), "2 2-3 free×2"),
             (
-                Acquire("c", 2, vec![span(2, 5)], terms(RecordLimit, 9), &[(2, 3, 3), (4, 5, 1)]),
-                "2 2-3 c×3 4-5 c×1",
+                Acquire("c", 1, vec![span(0, 3)], terms(BatchOptimized, 9), &[(1, 1, 3)]),
+                "0 0-0 b×3 1-1 c×3 2-3 free×1",
             ),
-            (Ack("c", 2, 2, &[2], Ok(())), "3 3-3 c×3 4-5 c×1"),
-            (Expire(30), "4 4-5 free×1"),
+            (Release("b"), "1 1-1 c×3 2-3 free×1"),
+            (
+                Acquire("b", 2, vec![span(2, 5)], terms(RecordLimit, 9), &[(2, 3, 2), (4, 5, 1)]),
+                "1 1-1 c×3 2-3 b×2 4-5 b×1",
+            ),
+            (Ack("c", 1, 1, &[2], Ok(())), "2 2-3 b×2 4-5 b×1"),
+            // Nor does it come along with others.
+            (Ack("b", 3, 4, &[2], Ok(())), "2 2-2 b×2 3-3 free×2 4-4 free×1 5-5 b×1"),
+            (
+                Acquire("c", 3, vec![span(2, 5)], terms(BatchOptimized, 9), &[(3, 3, 3)]),
+                "2 2-2 b×2 3-3 c×3 4-4 free×1 5-5 b×1",
+            ),
+            (Expire(30), "2 2-2 free×2 3-3 archived×3 4-5 free×1"),
         ],
     );
+}
+
+#[test]
+fn a_range_near_the_limit_is_halved_over_the_ends_of_batches() {
+    let few = AcquireTerms { max_deliveries: 7, ..terms(BatchOptimized, 100) };
+    let mut partition = SharePartition::new(Offset(0));
+    let spans: Vec<_> = (0..20).map(|at| span(at, at)).collect();
+    let ranges: Vec<_> = (0..9)
+        .map(|_| {
+            let from = partition.next_fetch(100).expect("there is something to read");
+            let acquired = partition.acquire(&"a".into(), from, &spans, few);
+            let released = partition.release("a", 7);
+            apply(&mut partition, released);
+            acquired.iter().map(|range| (range.first.0, range.last.0, range.deliveries)).collect::<Vec<_>>()
+        })
+        .collect();
+    let expected = [
+        (0, 19, 1),
+        (0, 19, 2),
+        (0, 19, 3),
+        (0, 19, 4),
+        (0, 9, 5),
+        (0, 4, 6),
+        (0, 0, 7),
+        (1, 1, 7),
+        (2, 2, 7),
+    ];
+    assert_eq!(ranges.concat(), expected);
 }
 
 #[test]

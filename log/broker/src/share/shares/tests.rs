@@ -48,6 +48,7 @@ fn acquire(shares: &Shares, held: &HeldShare, first: i64, last: i64) -> Vec<Acqu
         max_records: u64::MAX,
         batch_size: 1,
         max_locks: u64::MAX,
+        max_deliveries: 5,
         until_ms: shares.now().monotonic_ms + 60_000,
     };
     held.acquire(&MEMBER, Offset(first), &spans, terms).0

@@ -2,11 +2,16 @@
 
 use proptest::prelude::*;
 
+use super::narrow::most;
 use super::*;
 
 /// How many offsets the log of a history has, and how many records are in each batch.
 const LOG_END: i64 = 60;
 const BATCH: i64 = 4;
+/// After so many deliveries a record is given up: after three it comes in halves, after four in quarters, after five alone.
+const LIMIT: i16 = 6;
+/// So many records at most are halved together.
+const RANGE: u64 = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum One {
@@ -59,6 +64,10 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+fn is_often(deliveries: i16) -> bool {
+    deliveries >= LIMIT / 2
+}
+
 fn name(member: u8) -> ByteString {
     ByteString::from(format!("m{member}"))
 }
@@ -97,8 +106,10 @@ impl Model {
     ) -> Vec<(i64, i16)> {
         let mut got = Vec::new();
         let mut next = from;
+        // How often those were delivered that it may have only few of, and how many.
+        let mut narrowed: Option<(i16, u64)> = None;
         for span in log().into_iter().filter(|span| span.last.0 >= from) {
-            if got.len() as u64 >= limit {
+            if got.len() as u64 >= limit.min(narrowed.map_or(u64::MAX, |(_, most)| most)) {
                 break;
             }
             for offset in next..=span.last.0 {
@@ -111,6 +122,20 @@ impl Model {
                 if is_new && is_there && held >= locks {
                     self.advance();
                     return got;
+                }
+                let (one, deliveries) = self.at(offset).clone();
+                if is_there && one == One::Free {
+                    if narrowed.is_none() && is_often(deliveries) && got.is_empty() {
+                        narrowed = most(LIMIT, deliveries, self.often(offset)).map(|most| (deliveries, most));
+                    }
+                    let is_barred = match narrowed {
+                        Some((of, most)) => deliveries != of || got.len() as u64 >= most,
+                        None => is_often(deliveries),
+                    };
+                    if is_barred {
+                        self.advance();
+                        return got;
+                    }
                 }
                 self.end = self.end.max(offset + 1);
                 let record = self.at(offset);
@@ -125,6 +150,13 @@ impl Model {
         }
         self.advance();
         got
+    }
+
+    /// How many records that were delivered often are free from here on.
+    fn often(&self, offset: i64) -> u64 {
+        let known = &self.records[offset as usize..self.end as usize];
+        let often = known.iter().take_while(|(one, deliveries)| *one == One::Free && is_often(*deliveries));
+        (often.count() as u64).min(RANGE)
     }
 
     /// Records before the end that the group is not done with.
@@ -215,8 +247,14 @@ impl Comparison {
                 let spans: Vec<_> = log().into_iter().filter(|span| span.last >= from).collect();
                 let until_ms = self.now_ms + 30;
                 let mode = if is_exact { RecordLimit } else { BatchOptimized };
-                let terms =
-                    AcquireTerms { mode, max_records: limit, batch_size: 3, max_locks: LOCKS, until_ms };
+                let terms = AcquireTerms {
+                    mode,
+                    max_records: limit,
+                    batch_size: RANGE,
+                    max_locks: LOCKS,
+                    max_deliveries: LIMIT,
+                    until_ms,
+                };
                 let acquired = self.partition.acquire(&name(member), from, &spans, terms);
                 let ranges = acquired.iter();
                 let got: Vec<_> = ranges
@@ -310,7 +348,7 @@ proptest! {
             comparison.compare()?;
         }
         // In the end everything is acknowledged or archived, and delivered no more often than it may be.
-        for _ in 0..200 {
+        for _ in 0..1000 {
             if comparison.partition.start() >= Offset(LOG_END) {
                 break;
             }
