@@ -97,6 +97,12 @@ impl ShareGroup {
         self.seen_topics = 0;
     }
 
+    /// Has a group last that nobody has joined yet.
+    pub(crate) fn begin(&mut self, topics: &TopicImage, now: Now, changes: &mut Changes) {
+        self.bump_epoch(topics, changes);
+        self.set_targets(topics, now, changes);
+    }
+
     /// Takes out whoever has not been heard of in time. Returns whom.
     pub(crate) fn expire(&mut self, topics: &TopicImage, now: Now, changes: &mut Changes) -> Vec<ByteString> {
         let late = self.sessions.iter().filter(|(_, until)| **until <= now.monotonic_ms);

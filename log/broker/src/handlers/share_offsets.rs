@@ -18,10 +18,11 @@ use thalweg_protocol::messages::describe_share_group_offsets::{
 use thalweg_protocol::{ErrorCode, Offset, Uuid};
 
 use super::{RequestContext, find_coordinator, own};
+use crate::coordinator::Shard;
 use crate::share::{ShareKey, ShareSummary};
 use crate::topics::SHARE_GROUP_STATE;
 
-/// What stands for a start offset, or a lag, that is not known.
+/// What stands for a start offset, or a lag, that is not known. Set as a start offset, it has the group begin anew.
 const UNKNOWN: i64 = -1;
 
 pub(crate) async fn describe(
@@ -50,7 +51,9 @@ pub(crate) async fn alter(
     request: AlterShareGroupOffsetsRequest,
 ) -> AlterShareGroupOffsetsResponse {
     let group = own(&request.group_id);
-    if let Err(code) = check_empty(&context, &group).await {
+    let topics = context.core.groups.topics();
+    let is_of_use = request.topics.iter().any(|topic| topics.topic(&topic.topic_name).is_some());
+    if let Err(code) = make_ready(&context, &group, is_of_use).await {
         return refuse_alter(code);
     }
     find_coordinator::ensure(&context, SHARE_GROUP_STATE).await;
@@ -123,6 +126,22 @@ pub(crate) fn refuse_delete(code: ErrorCode) -> DeleteShareGroupOffsetsResponse 
     }
 }
 
+/// Has an empty share group of this id be there for offsets to be set: one that is not there is made, unless none of the offsets
+/// is of a topic that there is.
+async fn make_ready(context: &RequestContext, group: &ByteString, is_of_use: bool) -> Result<(), ErrorCode> {
+    if !is_of_use {
+        return match check_empty(context, group).await {
+            Err(ErrorCode::GroupIdNotFound) => Ok(()),
+            checked => checked,
+        };
+    }
+    let shard = context.core.groups.shard(group).await?;
+    match shard.ensure_empty_share_group(group)? {
+        Some(written) => shard.journal().committed(written).await,
+        None => Ok(()),
+    }
+}
+
 /// Whether nobody is in the share group of this id.
 async fn check_empty(context: &RequestContext, group: &str) -> Result<(), ErrorCode> {
     let shard = context.core.groups.shard(group).await?;
@@ -143,11 +162,13 @@ async fn reset(
     let topic_id = topic_id.ok_or(ErrorCode::UnknownTopicOrPartition)?;
     let held = context.core.partitions.topic_by_id(topic_id);
     held.map_err(|_| ErrorCode::UnknownTopicOrPartition)?.leader(partition)?;
-    if start < Offset(0) {
-        return Err(ErrorCode::InvalidRequest);
-    }
     let key = ShareKey { group: group.clone(), topic_id, partition };
-    context.core.groups.shares().reset(&key, start).await
+    let shares = context.core.groups.shares();
+    match start {
+        Offset(UNKNOWN) => shares.begin_anew(&key).await,
+        Offset(..0) => Err(ErrorCode::InvalidRequest),
+        _ => shares.reset(&key, start).await,
+    }
 }
 
 async fn describe_group(

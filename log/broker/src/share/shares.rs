@@ -170,6 +170,19 @@ impl Shares {
         crate::coordinator::Shard::journal(&*shard).committed(written).await
     }
 
+    /// Forgets how far the share-partition of this key is: whoever reads there next begins anew, where the group's configs say.
+    /// When this returns that is in the journal for good.
+    ///
+    /// # Errors
+    /// Those of [`Shards::of`]; why it cannot be written.
+    pub(crate) async fn begin_anew(&self, key: &ShareKey) -> Result<(), ErrorCode> {
+        let shard = self.shards.of(&key.coordinator_key()).await?;
+        match shard.remove(|held| held == key)? {
+            Some(written) => crate::coordinator::Shard::journal(&*shard).committed(written).await,
+            None => Ok(()),
+        }
+    }
+
     /// Ends what `group` has of the topics that `is_over` chooses. When this returns that is in the journal for good.
     ///
     /// # Errors

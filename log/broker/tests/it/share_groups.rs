@@ -48,6 +48,7 @@ three_ways! {
     sessions_and_acknowledgements_are_checked,
     members_share_partitions_and_groups_are_described,
     offsets_are_described_altered_and_deleted,
+    offsets_are_set_before_anybody_has_joined,
 }
 
 /// The newest version of ShareFetch and ShareAcknowledge.
@@ -438,17 +439,7 @@ async fn offsets_are_described_altered_and_deleted(harness: &Harness) {
     assert_eq!(a.fetch(&[]).await.0, [(0, 3, 1)]);
     assert_eq!(a.acknowledge(&[(0, 0, &[ACCEPT]), (2, 2, &[ACCEPT])]).await, ErrorCode::None);
     assert_eq!(described(&client).await, [(0, 1, 2)]);
-    let alter = async |partition_index: i32, start_offset: i64| {
-        let partition = AlterShareGroupOffsetsRequestPartition { partition_index, start_offset };
-        let topic =
-            AlterShareGroupOffsetsRequestTopic { topic_name: "t".into(), partitions: vec![partition] };
-        let request = AlterShareGroupOffsetsRequest { group_id: "g".into(), topics: vec![topic] };
-        let answer = client.call(request, 0).await;
-        match code(answer.error_code) {
-            ErrorCode::None => code(answer.responses[0].partitions[0].error_code),
-            code => code,
-        }
-    };
+    let alter = async |partition, start| alter(&client, "t", partition, start).await;
     let delete = async || {
         let topic = DeleteShareGroupOffsetsRequestTopic { topic_name: "t".into() };
         let request = DeleteShareGroupOffsetsRequest { group_id: "g".into(), topics: vec![topic] };
@@ -463,6 +454,10 @@ async fn offsets_are_described_altered_and_deleted(harness: &Harness) {
     told(&client.call(beat("g", "b", -1, None), HEARTBEAT).await);
     assert_eq!(delete().await, ErrorCode::None);
     assert_eq!(described(&client).await, []);
+    // −1 has the group begin anew as well, and no other negative offset means anything.
+    assert_eq!((alter(0, 1).await, alter(1, 0).await), (ErrorCode::None, ErrorCode::None));
+    assert_eq!((alter(0, -2).await, alter(0, -1).await), (ErrorCode::InvalidRequest, ErrorCode::None));
+    assert_eq!(described(&client).await, [(1, 0, 0)]);
     let mut c = Member::join(harness, "c", topic).await;
     assert_eq!(c.fetch(&[]).await, Default::default(), "it begins at the end again");
     let request = DeleteGroupsRequest { groups_names: vec!["g".into()] };
@@ -478,6 +473,40 @@ async fn offsets_are_described_altered_and_deleted(harness: &Harness) {
     let find = async |text: &str| code(client.call(key(text), 6).await.coordinators[0].error_code);
     let sound = format!("g:{}:0", topic.1);
     assert_eq!((find(&sound).await, find("g").await), (ErrorCode::None, ErrorCode::InvalidRequest));
+}
+
+async fn offsets_are_set_before_anybody_has_joined(harness: &Harness) {
+    let client = harness.connect().await;
+    let topic = ("t", create_topic(&client, "t", 1).await);
+    find_coordinator(&client, "g", 0).await;
+    let list = async || {
+        let groups = client.call(ListGroupsRequest::default(), 5).await.groups;
+        groups.into_iter().map(|group| (group.group_state, group.group_type)).collect::<Vec<_>>()
+    };
+    assert_eq!(alter(&client, "none", 0, 0).await, ErrorCode::UnknownTopicOrPartition);
+    assert_eq!(list().await, []);
+    produce(&client, "t", batch(["1", "2", "3", "4"])).await;
+    assert_eq!(alter(&client, "t", 0, 2).await, ErrorCode::None);
+    assert_eq!(list().await, [("Empty".into(), "share".into())]);
+    assert_eq!(described(&client).await, [(0, 2, 2)]);
+    let mut a = Member::join(harness, "a", topic).await;
+    assert_eq!(a.fetch(&[]).await, (vec![(2, 3, 1)], vec!["3".into(), "4".into()]));
+    told(&client.call(beat("g", "a", -1, None), HEARTBEAT).await);
+    let request = DeleteGroupsRequest { groups_names: vec!["g".into()] };
+    assert_eq!(code(client.call(request, 2).await.results[0].error_code), ErrorCode::None);
+    assert_eq!(list().await, []);
+}
+
+/// What becomes of one start offset that is set.
+async fn alter(client: &Client, topic: &str, partition_index: i32, start_offset: i64) -> ErrorCode {
+    let partition = AlterShareGroupOffsetsRequestPartition { partition_index, start_offset };
+    let topic = AlterShareGroupOffsetsRequestTopic { topic_name: topic.into(), partitions: vec![partition] };
+    let request = AlterShareGroupOffsetsRequest { group_id: "g".into(), topics: vec![topic] };
+    let answer = client.call(request, 0).await;
+    match code(answer.error_code) {
+        ErrorCode::None => code(answer.responses[0].partitions[0].error_code),
+        code => code,
+    }
 }
 
 /// The partitions that the group has read: start offset and lag.

@@ -67,6 +67,36 @@ impl GroupShard {
         answer
     }
 
+    /// Has a share group without members be there, so that its offsets can be set: one that is not there is made. Returns the
+    /// record that is to be committed before anybody hears of it.
+    ///
+    /// # Errors
+    /// NON_EMPTY_GROUP when it has members; GROUP_ID_NOT_FOUND for a group of another kind. Why nothing can be written.
+    pub(crate) fn ensure_empty_share_group(&self, id: &ByteString) -> Result<Option<Offset>, ErrorCode> {
+        let now = self.settings.setting.clocks.now();
+        let mut state = self.state.lock();
+        let group = state.groups.get_or_create(id, now);
+        let ensured = self.ensure_empty_in(group, id, now);
+        let last_record = group.last_record;
+        state.groups.remove_if_unused(id);
+        ensured.map(|()| last_record)
+    }
+
+    fn ensure_empty_in(&self, group: &mut Group, id: &ByteString, now: Now) -> Result<(), ErrorCode> {
+        if group.is_unused() && !group.membership.is_written() {
+            let mut share = ShareGroup::new(id.clone(), self.settings.shares.limits_of(id));
+            let mut changes = Changes::default();
+            share.begin(&self.settings.topics.image(), now, &mut changes);
+            group.membership = Membership::Share(share);
+            return self.make_share_last(group, id, changes, now);
+        }
+        match group.membership.share().map(ShareGroup::is_empty) {
+            Some(true) => Ok(()),
+            Some(false) => Err(ErrorCode::NonEmptyGroup),
+            None => Err(ErrorCode::GroupIdNotFound),
+        }
+    }
+
     /// Writes what has been decided about a share group, or takes it back.
     fn make_share_last(
         &self,
