@@ -150,7 +150,7 @@ impl SharePartition {
             self.give_up(next, Offset(first.0 - 1));
             if !span.is_for_consumers {
                 self.give_up(first, span.last);
-            } else if !self.acquire_span(&mut acquiring, first, span.last) {
+            } else if !self.acquire_span(&mut acquiring, first, *span) {
                 break;
             }
             next = span.last.plus(1);
@@ -160,7 +160,8 @@ impl SharePartition {
     }
 
     /// Acquires what is free of a batch; whether it came to its end.
-    fn acquire_span(&mut self, acquiring: &mut Acquiring<'_>, first: Offset, last: Offset) -> bool {
+    fn acquire_span(&mut self, acquiring: &mut Acquiring<'_>, first: Offset, span: Span) -> bool {
+        let last = span.last;
         // One batch is taken whole, whatever of it reaches the number of records.
         let mut left = acquiring.left();
         let max_deliveries = acquiring.terms.max_deliveries;
@@ -171,7 +172,13 @@ impl SharePartition {
             .map(|(first, last, run)| (first, last, run.deliveries))
             .collect();
         for (first, last, deliveries) in free {
-            if !acquiring.goes_on_with(deliveries, |most| self.often_delivered(first, most, max_deliveries)) {
+            // By what the batch holds, so that the rest of it does not shrink with every part that has gone; small batches count
+            // together.
+            let length = |most: u64| {
+                let side_by_side = self.often_delivered(first, most, max_deliveries);
+                side_by_side.max(count(span.first, span.last)).min(most)
+            };
+            if !acquiring.goes_on_with(deliveries, length) {
                 return false;
             }
             let size = count(first, last).min(left).min(acquiring.narrow_left());

@@ -151,20 +151,42 @@ fn records_are_redelivered_until_the_limit() {
     );
 }
 
-#[test]
-fn a_range_near_the_limit_is_halved_over_the_ends_of_batches() {
-    let few = AcquireTerms { max_deliveries: 7, ..terms(BatchOptimized, 100) };
+/// Which ranges are acquired one after the other where every reader perishes.
+#[track_caller]
+fn check_narrowing(limit: i16, spans: &[Span], terms: AcquireTerms, expected: &[(i64, i64, i16)]) {
+    let terms = AcquireTerms { max_deliveries: limit, ..terms };
     let mut partition = SharePartition::new(Offset(0));
-    let spans: Vec<_> = (0..20).map(|at| span(at, at)).collect();
-    let ranges: Vec<_> = (0..9)
-        .map(|_| {
-            let from = partition.next_fetch(100).expect("there is something to read");
-            let acquired = partition.acquire(&"a".into(), from, &spans, few);
-            let released = partition.release("a", 7);
-            apply(&mut partition, released);
-            acquired.iter().map(|range| (range.first.0, range.last.0, range.deliveries)).collect::<Vec<_>>()
-        })
-        .collect();
+    let mut ranges = Vec::new();
+    while ranges.len() < expected.len() {
+        let from = partition.next_fetch(100).expect("there is something to read");
+        let acquired = partition.acquire(&"a".into(), from, spans, terms);
+        ranges.extend(acquired.iter().map(|range| (range.first.0, range.last.0, range.deliveries)));
+        let released = partition.release("a", limit);
+        apply(&mut partition, released);
+    }
+    assert_eq!(ranges, expected);
+}
+
+#[test]
+fn ranges_near_the_limit_are_halved() {
+    let many = terms(BatchOptimized, 100);
+    // What is left of a batch goes by its length.
+    let expected = [
+        (0, 5, 1),
+        (0, 5, 2),
+        (0, 5, 3),
+        (0, 2, 4),
+        (0, 0, 5),
+        (1, 1, 5),
+        (2, 2, 5),
+        (3, 5, 4),
+        (3, 3, 5),
+        (4, 4, 5),
+        (5, 5, 5),
+    ];
+    check_narrowing(5, &[span(0, 5)], many, &expected);
+    // Small batches count together, as many as are told as one range.
+    let single: Vec<_> = (0..20).map(|at| span(at, at)).collect();
     let expected = [
         (0, 19, 1),
         (0, 19, 2),
@@ -176,7 +198,24 @@ fn a_range_near_the_limit_is_halved_over_the_ends_of_batches() {
         (1, 1, 7),
         (2, 2, 7),
     ];
-    assert_eq!(ranges.concat(), expected);
+    check_narrowing(7, &single, many, &expected);
+    let small = AcquireTerms { batch_size: 4, ..many };
+    let expected = [
+        (0, 3, 1),
+        (4, 5, 1),
+        (0, 3, 2),
+        (4, 5, 2),
+        (0, 3, 3),
+        (4, 5, 3),
+        (0, 1, 4),
+        (0, 0, 5),
+        (1, 1, 5),
+        (2, 3, 4),
+    ];
+    check_narrowing(5, &single[..6], small, &expected);
+    // Fresh records do not come along.
+    let mixed = AcquireTerms { max_records: 2, ..terms(RecordLimit, 2) };
+    check_narrowing(3, &single, mixed, &[(0, 1, 1), (0, 1, 2), (0, 0, 3), (1, 1, 3), (2, 3, 1)]);
 }
 
 #[test]

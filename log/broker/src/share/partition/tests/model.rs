@@ -126,7 +126,8 @@ impl Model {
                 let (one, deliveries) = self.at(offset).clone();
                 if is_there && one == One::Free {
                     if narrowed.is_none() && is_often(deliveries) && got.is_empty() {
-                        narrowed = most(LIMIT, deliveries, self.often(offset)).map(|most| (deliveries, most));
+                        narrowed =
+                            most(LIMIT, deliveries, self.often(offset, &span)).map(|most| (deliveries, most));
                     }
                     let is_barred = match narrowed {
                         Some((of, most)) => deliveries != of || got.len() as u64 >= most,
@@ -152,11 +153,12 @@ impl Model {
         got
     }
 
-    /// How many records that were delivered often are free from here on.
-    fn often(&self, offset: i64) -> u64 {
+    /// How many records that were delivered often are free from here on, or are in the batch if those are more.
+    fn often(&self, offset: i64, span: &Span) -> u64 {
         let known = &self.records[offset as usize..self.end as usize];
         let often = known.iter().take_while(|(one, deliveries)| *one == One::Free && is_often(*deliveries));
-        (often.count() as u64).min(RANGE)
+        let batch = span.last.0 - span.first.0 + 1;
+        (often.count() as u64).max(batch as u64).min(RANGE)
     }
 
     /// Records before the end that the group is not done with.
