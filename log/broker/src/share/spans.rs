@@ -24,6 +24,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// How many bytes of the slice they take.
+    pub(crate) fn size_in_bytes(&self) -> usize {
+        self.ends.last().map_or(0, |&end| end as usize)
+    }
+
     /// The part of `slice` that holds the batches with the offsets from `first` to `last`.
     pub(crate) fn part(&self, slice: &LogSlice, first: Offset, last: Offset) -> LogSlice {
         let before = self.spans.iter().take_while(|span| span.last < first).count();
@@ -36,7 +41,8 @@ impl Found {
 }
 
 /// Finds the batches of `slice`, as many as it takes to hold `wanted` offsets from `from` on. The records of `aborted`
-/// transactions, and of control batches, are not for consumers.
+/// transactions, and of control batches, are not for consumers. A read ends at a number of bytes: a batch that is cut there
+/// is left out.
 ///
 /// # Errors
 /// When the file cannot be read, or does not hold batches there.
@@ -51,8 +57,11 @@ pub(crate) fn find_spans(
     let mut begun = aborted.iter().peekable();
     let mut window = Window { slice, begin: 0, bytes: Vec::new() };
     let mut at = 0u32;
-    while at < slice.len && found.offsets < wanted {
+    while (slice.len - at) as usize >= BatchHeader::SIZE && found.offsets < wanted {
         let header = window.header(at)?;
+        let Some(end) = at.checked_add(header.size_in_bytes() as u32).filter(|end| *end <= slice.len) else {
+            break;
+        };
         let (first, last) = (header.base_offset, header.last_offset());
         while let Some(transaction) = begun.next_if(|transaction| transaction.first_offset <= last) {
             open.insert(transaction.producer_id);
@@ -62,13 +71,9 @@ pub(crate) fn find_spans(
             open.remove(&header.producer_id);
         }
         let is_for_consumers = !header.is_control() && !is_aborted;
-        at = u32::try_from(header.size_in_bytes())
-            .ok()
-            .and_then(|size| at.checked_add(size))
-            .filter(|end| *end <= slice.len)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a batch reaches beyond its slice"))?;
         found.spans.push(Span { first, last, is_for_consumers });
-        found.ends.push(at);
+        found.ends.push(end);
+        at = end;
         if is_for_consumers {
             found.offsets += u64::try_from(last.0 - first.0.max(from.0) + 1).unwrap_or(0);
         }
@@ -160,10 +165,15 @@ mod tests {
         let part = found.part(&slice, Offset(68), Offset(70));
         assert_eq!(part.read().expect("it can be read"), batches[2..].concat());
         assert_eq!(found.part(&slice, Offset(6), Offset(6)).read().expect("readable"), batches[0]);
-        let cut = LogSlice { len: slice.len - 1, ..slice };
-        assert!(
-            find_spans(&cut, &[], Offset(6), u64::MAX).is_err(),
-            "the last batch is not there as a whole"
-        );
+        // Within the records of the last batch, within its header, and right behind it.
+        let last = batches[4].len() as u32;
+        for missing in [1, last - BatchHeader::SIZE as u32, last - 1, last] {
+            let cut = LogSlice { len: slice.len - missing, ..slice.clone() };
+            let found = find_spans(&cut, &aborted, Offset(6), u64::MAX).expect("it can be read");
+            assert_eq!((shown(&found).as_slice(), found.offsets), (&all[..4], 3), "{missing} are missing");
+            assert_eq!(found.size_in_bytes(), batches[..4].concat().len());
+        }
+        let nothing = LogSlice { len: batches[0].len() as u32 - 1, ..slice };
+        assert!(find_spans(&nothing, &[], Offset(6), u64::MAX).expect("it can be read").spans.is_empty());
     }
 }

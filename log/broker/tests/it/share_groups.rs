@@ -41,6 +41,7 @@ use crate::harness::{Client, Harness, Way, three_ways};
 
 three_ways! {
     records_go_to_one_member_at_a_time,
+    batches_that_do_not_fit_are_left_for_the_next_fetch,
     a_fetch_waits_for_new_records_and_for_those_that_come_back,
     what_a_member_leaves_behind_is_delivered_again,
     of_many_records_the_bad_one_is_given_up_alone,
@@ -226,6 +227,29 @@ async fn records_go_to_one_member_at_a_time(harness: &Harness) {
     assert_eq!(a.fetch(&[]).await, Default::default());
     produce(&client, "t", batch(["6"])).await;
     assert_eq!(a.fetch(&[]).await, (vec![(6, 6, 1)], vec!["6".into()]));
+}
+
+/// A fetch ends at a number of bytes, wherever that is within a batch; the first one comes whole, and without room there is none.
+async fn batches_that_do_not_fit_are_left_for_the_next_fetch(harness: &Harness) {
+    let client = harness.connect().await;
+    let id = create_topic(&client, "t", 1).await;
+    let mut member = Member::join(harness, "a", ("t", id)).await;
+    // The group begins at the end.
+    assert_eq!(member.fetch(&[]).await, Default::default());
+    for n in 0..6 {
+        produce(&client, "t", batch([n.to_string().repeat(1_000)])).await;
+    }
+    let mut next = 0;
+    for (max_bytes, expected) in [(1, 1), (1_500, 1), (2_200, 2), (0, 0), (1 << 20, 2)] {
+        let request = member.request(&[]);
+        let response = member.send(ShareFetchRequest { max_bytes, max_wait_ms: 100, ..request }).await;
+        let partitions: Vec<_> = response.responses.iter().flat_map(|topic| &topic.partitions).collect();
+        assert!(partitions.iter().all(|data| data.error_code == 0), "{max_bytes}: {partitions:?}");
+        let acquired = partitions.iter().flat_map(|data| &data.acquired_records);
+        let acquired: Vec<_> = acquired.flat_map(|range| range.first_offset..=range.last_offset).collect();
+        assert_eq!(acquired, (next..next + expected).collect::<Vec<_>>(), "{max_bytes}");
+        next += expected;
+    }
 }
 
 async fn a_fetch_waits_for_new_records_and_for_those_that_come_back(harness: &Harness) {

@@ -292,6 +292,27 @@ fn a_clean_log_is_opened_without_reading_its_batches() {
     assert!(world.disk.performed().is_empty(), "nothing to write: {:?}", world.disk.performed());
 }
 
+/// The last batch of a log, whose records are older than others, claims more offsets than it has: no index entry and no
+/// batch after it says otherwise.
+#[test]
+fn after_an_orderly_stop_a_log_ends_where_it_was_synced_to() {
+    const LAST_OFFSET_DELTA: u64 = 23;
+    let mut world = World::new();
+    let config = LogConfig::default();
+    let log = world.create(&config);
+    append(&log, Make::values(&["newer"]));
+    let position = log.size_in_bytes();
+    append(&log, Make::values(&["older"]).at(NOW_MS - 1));
+    log.close().expect("closed");
+    drop(log);
+    damage(&files(&world, ".log")[0], position + LAST_OFFSET_DELTA + 3, &[64]);
+    restart(&mut world);
+    let error = world.try_open(&config, Standing { is_clean: true, ..synced_to(2) }).expect_err("damaged");
+    let is_named =
+        matches!(&error, Error::Corrupt { path, .. } if path.ends_with("00000000000000000000.log"));
+    assert!(is_named, "{error}");
+}
+
 #[test]
 fn three_boots_do_not_give_an_offset_away_twice() {
     let config = LogConfig::default();

@@ -1,6 +1,7 @@
 //! Looks for records that are free, acquires them, and waits for some when there are none.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -199,10 +200,18 @@ impl Fetch {
                 }
             };
             let Some(slice) = read.records else { continue };
-            match find_spans(&slice, &read.aborted_transactions, from, wanted) {
+            let found = find_spans(&slice, &read.aborted_transactions, from, wanted);
+            let found = found.and_then(|found| match found.spans.is_empty() && looked.bytes == 0 {
+                // The first batch of a fetch comes whole, however large it is.
+                true => Err(io::Error::new(io::ErrorKind::InvalidData, "the first batch is cut")),
+                false => Ok(found),
+            });
+            match found {
+                // The next one is too large for what is left of the fetch.
+                Ok(found) if found.spans.is_empty() => {}
                 Ok(found) => {
                     wanted = wanted.saturating_sub(found.offsets);
-                    looked.bytes += slice.len as usize;
+                    looked.bytes += found.size_in_bytes();
                     looked.reads.push(Read { source, from, slice, found });
                 }
                 Err(error) => {

@@ -35,7 +35,8 @@ pub(crate) async fn begin(context: RequestContext, request: ShareFetchRequest) -
         Err(code) => return Answer::now(refuse(code)),
     };
     let acknowledged = acknowledge(&context, &key, &settings, said).await;
-    let reads = session.filter(|_| !request.is_renew_ack && request.max_records > 0);
+    let wants_records = !request.is_renew_ack && request.max_records > 0 && request.max_bytes > 0;
+    let reads = session.filter(|_| wants_records);
     if start == SessionStart::Ends {
         shares.end_session(&key, None);
         context.client.share_sessions(&shares).forget(&key);

@@ -157,7 +157,14 @@ fn examine(
 ) -> Result<Examined, Error> {
     if is_clean || !is_last {
         match examiner.glance(base, files)? {
-            Some(examined) if is_clean || examined.next_offset < synced_to => return Ok(examined),
+            // After an orderly stop a log ends where it is synced to. Another end is that of a damaged header, or of a log to
+            // which somebody has added something.
+            Some(examined)
+                if examined.next_offset < synced_to
+                    || is_clean && (!is_last || examined.next_offset == synced_to) =>
+            {
+                return Ok(examined);
+            }
             Some(_) => {}
             None => {
                 let name = file_name(base, FileKind::Log);
