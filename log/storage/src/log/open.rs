@@ -35,30 +35,16 @@ impl Log {
         environment: &Environment,
     ) -> Result<Arc<Self>, Error> {
         let (log, is_new) =
-            Self::open_noting(directory, partition, topic_id, config, standing, environment, None)?;
+            Self::open_with(directory, partition, topic_id, config, standing, environment, None)?;
         if let Some(parent) = directory.parent().filter(|_| is_new) {
             environment.sync_directory(parent)?;
         }
         Ok(log)
     }
 
-    /// [`open`](Self::open), with the checkpoint that is to be told before anything is removed. The name of a directory that was
-    /// made lasts only once its parent is synced, which is left to the caller.
+    /// [`open`](Self::open), with the checkpoint that is to be told before anything is removed. Also returns whether the directory
+    /// may have been made: its name lasts only once its parent is synced, which is left to the caller.
     pub(crate) fn open_with(
-        directory: &Path,
-        partition: TopicPartition,
-        topic_id: Uuid,
-        config: LogConfig,
-        standing: Standing,
-        environment: &Environment,
-        checkpoint: Option<Arc<SyncedTo>>,
-    ) -> Result<Arc<Self>, Error> {
-        Self::open_noting(directory, partition, topic_id, config, standing, environment, checkpoint)
-            .map(|(log, _)| log)
-    }
-
-    /// Also returns whether the directory may have been made.
-    fn open_noting(
         directory: &Path,
         partition: TopicPartition,
         topic_id: Uuid,

@@ -64,16 +64,15 @@ impl LogManager {
             let (checkpoint, standing) = (Some(Arc::clone(&self.checkpoint)), Standing::default());
             let partition = TopicPartition::clone(partition);
             Log::open_with(path, partition, topic_id, config.clone(), standing, environment, checkpoint)
+                .map(|(log, _)| log)
         });
         environment.sync_directory(self.directory.path())?;
         let (made, failed): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
         let made: Vec<Arc<Log>> = made.into_iter().flatten().collect();
-        for log in &made {
-            if let Some(rounds) = self.rounds.get() {
-                rounds.attach(log);
-            }
-            self.logs.write().insert(log.partition().clone(), Arc::clone(log));
+        if let Some(rounds) = self.rounds.get() {
+            made.iter().for_each(|log| rounds.attach(log));
         }
+        self.logs.write().extend(made.iter().map(|log| (log.partition().clone(), Arc::clone(log))));
         match failed.into_iter().next() {
             Some(Err(error)) => Err(error),
             _ => Ok(made),

@@ -65,6 +65,7 @@ impl Opener<'_> {
         let standing = Standing { is_clean: self.is_clean && known.synced_to.is_some(), ..known };
         let checkpoint = Some(Arc::clone(self.checkpoint));
         Log::open_with(path, partition.clone(), topic_id, config, standing, self.environment, checkpoint)
+            .map(|(log, _)| log)
     }
 
     /// The topic that a log belongs to, by the file in its directory and by the checkpoint, which is told before a log is
