@@ -21,7 +21,7 @@ mod template;
 mod top;
 mod topic;
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -107,7 +107,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // Help and the version come this way, too.
+        Err(said) => {
+            return match said.print() {
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => ExitCode::FAILURE,
+                _ => ExitCode::from(said.exit_code() as u8),
+            };
+        }
+    };
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())

@@ -69,7 +69,9 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
     // Before the broker, so that no signal is missed while it recovers.
     let mut signals = Signals::new()?;
     let started = std::time::Instant::now();
-    let broker = Broker::start(config).await.map_err(|error| explain(error, &data))?;
+    let metrics = config.metrics_listen.clone();
+    let started_broker = Broker::start(config).await;
+    let broker = started_broker.map_err(|error| explain_start(error, &data, metrics.as_ref()))?;
     let address = broker.addresses().first().map(ToString::to_string).unwrap_or_default();
     tracing::info!(data = %data.display(), took_ms = started.elapsed().as_millis() as u64, "ready on {address}");
     if let Some(address) = broker.metrics_address() {
@@ -91,11 +93,17 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
 
 /// Says what keeps a broker from starting on `data`, and what to do about it.
 pub fn explain(error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
+    explain_start(error, data, None)
+}
+
+/// As [`explain`], of a broker that was to tell its metrics at this address.
+fn explain_start(error: thalweg_broker::Error, data: &Path, metrics: Option<&String>) -> anyhow::Error {
     use thalweg_broker::Error;
     use thalweg_storage::Error as Storage;
     let shown = data.display();
     match &error {
         Error::Listen { address, source } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            let option = if metrics == Some(address) { "--metrics" } else { "--listen" };
             let who = match thalweg_storage::DataDirectory::holder(data) {
                 Ok(Some(holder)) => {
                     format!("another program, perhaps the node that holds {shown} (process {})", holder.pid)
@@ -105,7 +113,7 @@ pub fn explain(error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
             failure(
                 Exit::Taken,
                 format!(
-                    "{address} is taken by {who}. Stop it, or listen elsewhere: --listen HOST:PORT (port 0 takes a free one)"
+                    "{address} is taken by {who}. Stop it, or listen elsewhere: {option} HOST:PORT (port 0 takes a free one)"
                 ),
             )
         }

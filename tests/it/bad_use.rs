@@ -216,6 +216,16 @@ fn a_reader_that_has_had_enough_ends_the_writer_quietly() -> anyhow::Result<()> 
 }
 
 #[test]
+fn what_cannot_be_printed_is_a_failure() -> anyhow::Result<()> {
+    for command in [&["--help"][..], &["--version"], &["serve", "--help"], &["help", "offsets"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full")?;
+        let output = Command::new(binary("thalweg")?).args(command).stdout(full).output()?;
+        ensure!(output.status.code() == Some(1), "{command:?}: {:?}", output.status);
+    }
+    Ok(())
+}
+
+#[test]
 fn nobody_there_and_everything_taken() -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let data = directory.path().join("data");
@@ -225,6 +235,12 @@ fn nobody_there_and_everything_taken() -> anyhow::Result<()> {
         &["serve", "--data", text(&data), "--listen", &format!("127.0.0.1:{port}")],
         5,
         &[&port, "taken", "--listen"],
+    )?;
+    let metrics = format!("127.0.0.1:{port}");
+    check(
+        &["serve", "--data", text(&data), "--listen", "127.0.0.1:0", "--metrics", &metrics],
+        5,
+        &[&port, "taken", "--metrics HOST:PORT"],
     )?;
     drop(held);
     check(

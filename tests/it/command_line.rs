@@ -145,6 +145,8 @@ fn names_that_cannot_be_are_refused_before_anything_is_asked() -> anyhow::Result
     place.check(&["topic", "create", &long], 2, &["249 characters at most", "has 100000"])?;
     place.check(&["topic", "create", "a", "b", "a"], 2, &["`a` is named twice"])?;
     place.check(&["topic", "delete", "--yes", "t", "t"], 2, &["`t` is named twice"])?;
+    let twice = ["topic", "create", "a", "-c", "retention.ms=1", "-c", "retention.ms=2"];
+    place.check(&twice, 2, &["-c names `retention.ms` twice"])?;
     place.check(&["topic", "create", "a", "-c", &format!("retention.ms={long}")], 2, &["retention.ms"])?;
     let topics = place.json(&["topic", "list"])?;
     ensure!(topics.len() == 1 && topics[0]["topic"] == "t", "{topics:?}");

@@ -77,6 +77,12 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 /// Runs one of the commands.
 pub async fn run(command: TopicCommand, target: &TargetArgs, format: Format) -> anyhow::Result<()> {
+    if let TopicCommand::Create { config, .. } = &command {
+        let names: Vec<_> = config.iter().map(|(name, _)| name.as_str()).collect();
+        if let Some(twice) = twice(&names) {
+            return Err(failure(Exit::Usage, format!("-c names `{twice}` twice")));
+        }
+    }
     let target = match &command {
         TopicCommand::Create { .. } => target.open_or_create().await?,
         _ => target.open().await?,

@@ -1,6 +1,6 @@
 //! What `produce` reads: lines of text, JSON objects or CSV rows; each becomes a record's key, timestamp and value.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Chain, Read};
 
 use super::csv_table::CsvTable;
 use super::json_fields;
@@ -47,13 +47,19 @@ pub struct InputRecord {
 /// read into memory as a whole to find that out.
 const LONGEST_LINE: u64 = 64 << 20;
 
+/// What is put behind CSV, to see whether a quote is open there: if not, it is a row of its own.
+const END: &str = "\n\0no more rows\0";
+
 /// Cuts the input into records.
 pub struct Input(Cut);
 
 enum Cut {
     Lines { reader: Source, format: InputFormat, key_delimiter: Option<String>, columns: Columns, line: u64 },
-    Rows { rows: Box<csv::Reader<Source>>, table: CsvTable, row: csv::StringRecord },
+    Rows { rows: Box<csv::Reader<WithEnd>>, table: CsvTable, columns: usize, row: csv::StringRecord },
 }
+
+/// A source, and [`END`] behind it.
+type WithEnd = Chain<Source, &'static [u8]>;
 
 impl Input {
     /// Prepares to cut `reader` into records. `key_delimiter` splits the key off a line of text.
@@ -95,17 +101,21 @@ impl Input {
         if format != InputFormat::Csv {
             return Ok(Self(Cut::Lines { reader, format, key_delimiter, columns, line: 0 }));
         }
-        let mut rows = csv::ReaderBuilder::new().from_reader(reader);
-        let header = rows.headers().map_err(csv_error)?.clone();
-        let table = CsvTable::new(&header, columns)?;
-        Ok(Self(Cut::Rows { rows: Box::new(rows), table, row: csv::StringRecord::new() }))
+        let reader = reader.chain(END.as_bytes());
+        let mut rows = csv::ReaderBuilder::new().flexible(true).from_reader(reader);
+        let mut header = rows.headers().map_err(csv_error)?.clone();
+        if is_end(&header, 1)? {
+            header.clear();
+        }
+        let (columns, table) = (header.len(), CsvTable::new(&header, columns)?);
+        Ok(Self(Cut::Rows { rows: Box::new(rows), table, columns, row: csv::StringRecord::new() }))
     }
 
     /// Whether [`next`](Self::next) may wait for somebody who writes standard input.
     pub fn may_wait(&self) -> bool {
         match &self.0 {
             Cut::Lines { reader, .. } => reader.may_wait(),
-            Cut::Rows { rows, .. } => rows.get_ref().may_wait(),
+            Cut::Rows { rows, .. } => rows.get_ref().get_ref().0.may_wait(),
         }
     }
 
@@ -138,11 +148,16 @@ impl Input {
                 }
                 Ok(true)
             }
-            Cut::Rows { rows, table, row } => {
-                if !rows.read_record(row).map_err(csv_error)? {
+            Cut::Rows { rows, table, columns, row } => {
+                let is_there = rows.read_record(row).map_err(csv_error)?;
+                let line = row.position().map_or(0, csv::Position::line);
+                if !is_there || is_end(row, line)? {
                     return Ok(false);
                 }
-                let line = row.position().map_or(0, csv::Position::line);
+                if row.len() != *columns {
+                    let reason = format!("the row has {} fields, the header {columns}", row.len());
+                    return Err(Error::Line { line, reason });
+                }
                 record.line = line;
                 table.write(row, line, record)?;
                 Ok(true)
@@ -152,12 +167,22 @@ impl Input {
 }
 
 fn csv_error(error: csv::Error) -> Error {
-    let line = error.position().map_or(0, csv::Position::line);
-    match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            Error::Line { line, reason: format!("the row has {len} fields, the header {expected_len}") }
+    Error::Line { line: error.position().map_or(0, csv::Position::line), reason: error.to_string() }
+}
+
+/// Whether this row, which begins in this line, is what was put behind the last one.
+///
+/// # Errors
+/// When it is in a field instead, with all that stands before it and perhaps was to be many rows.
+fn is_end(row: &csv::StringRecord, line: u64) -> Result<bool, Error> {
+    match row.iter().next_back() {
+        Some(last) if last == END.trim_start() && row.len() == 1 => Ok(true),
+        Some(last) if last.ends_with(END) => {
+            let reason =
+                "a quote is opened in this row and never closed, so that all after it would be one field";
+            Err(Error::Line { line, reason: reason.to_owned() })
         }
-        _ => Error::Line { line, reason: error.to_string() },
+        _ => Ok(false),
     }
 }
 
@@ -252,6 +277,20 @@ mod tests {
         assert_eq!(error.to_string(), "line 2 of the input: the row has 1 fields, the header 2");
         let error = read(b"{\"a\":1}\n[]\n", InputFormat::Json, key("a")).expect_err("not an object");
         assert!(error.to_string().starts_with("line 2 of the input: this is not a JSON object"), "{error}");
+        for open in ["a,b\n1,\"2\n3,4\n", "a,b\n1,\"2", "a,b\n\"1,2\"\"\n", "a,\"b\n1,2\n", "a\n\""] {
+            let error =
+                read(open.as_bytes(), InputFormat::Csv, Columns::default()).expect_err("an open quote");
+            assert!(error.to_string().contains("a quote is opened in this row and never closed"), "{error}");
+        }
+        let values = |csv: &'static str| -> Vec<String> {
+            let all = read(csv.as_bytes(), InputFormat::Csv, Columns::default()).expect("readable");
+            all.into_iter().map(|(_, _, value)| value).collect()
+        };
+        let (one, inch) = (r#"{"a":"1\n","b":2}"#, r#"{"a":"5\" pipe","b":2}"#);
+        assert_eq!(values("a,b\n\"1\n\",2"), [one]);
+        assert_eq!(values("a,b\n\"1\n\",\"2\"\n\n"), [one]);
+        assert_eq!(values("a,b\n5\" pipe,2"), [inch], "a quote within a field opens nothing");
+        assert_eq!((values("a,b"), values("")), (Vec::new(), Vec::new()));
         assert!(read(b"x", InputFormat::Text, key("a")).is_err());
         let at = Columns { timestamp: Some("at".into()), ..Columns::default() };
         let error = read(b"at\n-5m\n", InputFormat::Csv, at).expect_err("relative to what?");

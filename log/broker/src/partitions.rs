@@ -296,9 +296,13 @@ impl Partitions {
         let found = found.or(offline.as_ref().map(|offline| offline.topic_id));
         match (found, offline) {
             (Some(Some(other)), _) if other != topic_id => {
-                // The topic was deleted and created anew, and the node ended before it had deleted the log.
-                tracing::warn!(partition = %id, topic_id = %other, "deleting the log of a deleted topic");
-                self.logs.delete(id)?;
+                // The topic was deleted and created anew, and the node ended before it had deleted the log. Or the metadata
+                // has lost the topic: then this is all there is of its records.
+                if let Some(to) = self.logs.set_aside(id)? {
+                    tracing::warn!(partition = %id, topic_id = %other, directory = %to.display(),
+                        "a log that the metadata does not mention was in the way; it is kept in this directory: \
+                        remove it if its topic was deleted");
+                }
             }
             (_, Some(offline)) if offline.error.is_retriable() => {
                 self.logs.reopen(id, config.clone())?;

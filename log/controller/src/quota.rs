@@ -129,6 +129,10 @@ impl QuotaEntity {
             Some(value) if definition.is_whole && value.fract() != 0.0 => {
                 invalid("it must be a whole number")
             }
+            // 2^63, the first that Kafka's clients cannot read as a long.
+            Some(value) if definition.is_whole && value >= -(i64::MIN as f64) => {
+                invalid("it must be less than 2^63")
+            }
             _ => Ok(()),
         }
     }
@@ -160,6 +164,9 @@ mod tests {
         for (entity, key, value, is_valid) in [
             (&user, "producer_byte_rate", 1000.0, true),
             (&user, "producer_byte_rate", 0.5, false),
+            (&user, "producer_byte_rate", 1e18, true),
+            (&user, "producer_byte_rate", 1e300, false),
+            (&user, "request_percentage", 1e300, true),
             (&user, "request_percentage", 0.5, true),
             (&user, "request_percentage", 0.0, false),
             (&user, "consumer_byte_rate", -1.0, false),

@@ -30,9 +30,12 @@ pub(crate) fn parse_directory_name(name: &str) -> Option<TopicPartition> {
     is_ours.then(|| TopicPartition::new(topic.to_owned(), partition))
 }
 
-/// The name for the directory of a deleted log; `id` makes it a new one.
-pub(crate) fn deleted_directory_name(partition: &TopicPartition, id: u128) -> String {
-    let end = format!("-{}.{id:032x}{DELETED_DIRECTORY}", partition.partition);
+/// What the directory of a log ends with that was in the way of another of its name. Nothing reads it or removes it.
+pub(crate) const STRAY_DIRECTORY: &str = "-stray";
+
+/// The name for the directory of a log that is none any more, which ends in `kind`; `id` makes it a new one.
+pub(crate) fn former_directory_name(partition: &TopicPartition, id: u128, kind: &str) -> String {
+    let end = format!("-{}.{id:032x}{kind}", partition.partition);
     let most = LONGEST_NAME - end.len();
     let topic: &str = &partition.topic;
     format!("{}{end}", topic.get(..most).unwrap_or(topic))
@@ -66,17 +69,22 @@ mod tests {
             assert_eq!(parse_directory_name(&format!("{bad}-0")), None, "{bad:?}");
         }
         assert!(directory_name(&TopicPartition::new("a", -1)).is_err());
-        for other in ["metadata", "a-", "a-01", "a-+1", "-1", "a-99999999999", "a-1.0f-delete"] {
+        for other in
+            ["metadata", "a-", "a-01", "a-+1", "-1", "a-99999999999", "a-1.0f-delete", "a-1.0f-stray"]
+        {
             assert_eq!(parse_directory_name(other), None, "{other:?}");
         }
     }
 
     #[test]
-    fn names_of_deleted_logs_fit_and_are_not_logs() {
+    fn names_of_former_logs_fit_and_are_not_logs() {
         for topic in ["a".to_owned(), "x".repeat(249)] {
-            let name = deleted_directory_name(&TopicPartition::new(topic, i32::MAX), u128::MAX);
-            assert!(name.len() <= 255 && name.ends_with("-delete"), "{name}");
-            assert_eq!(parse_directory_name(&name), None);
+            let partition = TopicPartition::new(topic, i32::MAX);
+            for kind in [DELETED_DIRECTORY, STRAY_DIRECTORY] {
+                let name = former_directory_name(&partition, u128::MAX, kind);
+                assert!(name.len() <= 255 && name.ends_with(kind), "{name}");
+                assert_eq!(parse_directory_name(&name), None);
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use thalweg_protocol::messages::add_partitions_to_txn::{
 use thalweg_protocol::{ErrorCode, ProducerEpoch, ProducerId, TopicPartition};
 
 use super::{RequestContext, fenced_from, own};
+use crate::topics;
 use crate::transaction::{Producer, TransactionCoordinator, TransactionVersion};
 
 /// From this version on several transactions are asked about at once, by brokers.
@@ -71,30 +72,34 @@ fn producer(transaction: &AddPartitionsToTxnTransaction) -> Producer {
     Producer { id: ProducerId(transaction.producer_id), epoch: ProducerEpoch(transaction.producer_epoch) }
 }
 
-/// Adds all partitions or none: where one does not exist, the others are not attempted.
+/// Adds all partitions or none: where one does not exist or is internal, the others are not attempted.
 async fn add(
     context: &RequestContext,
     transaction: &AddPartitionsToTxnTransaction,
 ) -> Vec<AddPartitionsToTxnTopicResult> {
     let state = context.core.controller.state();
-    let exists = |name: &ByteString, partition: i32| state.partition(name, partition).is_some();
+    // Offsets come into a transaction by AddOffsetsToTxn.
+    let check = |name: &ByteString, partition: i32| match state.partition(name, partition) {
+        Some(_) if topics::is_internal(name) => Err(ErrorCode::TopicAuthorizationFailed),
+        Some(_) => Ok(()),
+        None => Err(ErrorCode::UnknownTopicOrPartition),
+    };
     let mut partitions = BTreeSet::new();
-    let mut all_exist = true;
+    let mut are_all_fit = true;
     for topic in &transaction.topics {
         let name = state.topic(&topic.name).map(|topic| topic.name.clone());
         for partition in &topic.partitions {
-            match name.as_ref().filter(|name| exists(name, *partition)) {
+            match name.as_ref().filter(|name| check(name, *partition).is_ok()) {
                 Some(name) => {
                     partitions.insert(TopicPartition::new(name.clone(), *partition));
                 }
-                None => all_exist = false,
+                None => are_all_fit = false,
             }
         }
     }
-    if !all_exist {
-        return results_of(&transaction.topics, |name, partition| match exists(name, partition) {
-            true => ErrorCode::OperationNotAttempted,
-            false => ErrorCode::UnknownTopicOrPartition,
+    if !are_all_fit {
+        return results_of(&transaction.topics, |name, partition| {
+            check(name, partition).err().unwrap_or(ErrorCode::OperationNotAttempted)
         });
     }
     let version = match context.version >= FIRST_BATCHED {

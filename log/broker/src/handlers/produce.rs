@@ -44,7 +44,8 @@ pub(crate) fn begin(context: &RequestContext, request: ProduceRequest) -> Answer
             append(&context, request, &verified)
         }));
     }
-    append(context, request, &Verified::default())
+    let verified = Verified::nothing(&request);
+    append(context, request, &verified)
 }
 
 /// The answer that refuses everything in `request`.
@@ -143,6 +144,7 @@ fn append_partition(
         .into_bytes()
         .map_err(|error| Refusal::new(ErrorCode::KafkaStorageError, error.to_string()))?;
     let batch = RecordBatch::only(bytes)?;
+    verified.check(batch.header())?;
     let guard = verified.guard(leader)?;
     let is_guarded = guard.is_some();
     leader.append(&batch, guard).map_err(

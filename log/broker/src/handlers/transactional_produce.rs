@@ -48,15 +48,34 @@ impl UnverifiedPartition {
     }
 }
 
-/// The outcome for each partition that had to be verified.
-#[derive(Default)]
+/// Which transaction the request is about, and the outcome for each partition that had to be verified.
 pub(super) struct Verified {
+    /// Whether the request names a transactional id.
+    is_transactional: bool,
     outcomes: HashMap<TopicPartition, Result<VerificationGuard, Refusal>>,
     /// Whether the request is of a version for which the broker adds partitions.
     adds: bool,
 }
 
 impl Verified {
+    /// Nothing had to be verified.
+    pub(super) fn nothing(request: &ProduceRequest) -> Self {
+        let is_transactional = request.transactional_id.is_some();
+        Self { is_transactional, outcomes: HashMap::new(), adds: false }
+    }
+
+    /// Checks that a transactional batch comes under a transactional id, by which it is known who may write it.
+    ///
+    /// # Errors
+    /// TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    pub(super) fn check(&self, batch: &BatchHeader) -> Result<(), Refusal> {
+        if batch.is_transactional() && !self.is_transactional {
+            let message = "the batch is transactional, the request names no transactional id";
+            return Err(Refusal::new(ErrorCode::TransactionalIdAuthorizationFailed, message));
+        }
+        Ok(())
+    }
+
     /// The guard for an append to `partition`; `None` where nothing had to be verified.
     ///
     /// # Errors
@@ -132,7 +151,7 @@ pub(super) async fn verify(
         (partition.leader.id().clone(), outcome)
     });
     let adds = context.version >= FIRST_VERSION_THAT_ADDS;
-    Verified { outcomes: outcomes.collect(), adds }
+    Verified { is_transactional: true, outcomes: outcomes.collect(), adds }
 }
 
 /// What the coordinator says about each of the partitions.

@@ -78,6 +78,8 @@ pub(crate) struct Session {
     connection: u64,
     /// Whose it is.
     owner: (&'static str, ByteString),
+    /// Its member has left the group: it acquires nothing more, but may still say what became of what it has.
+    has_left: bool,
     /// In the order in which they came.
     partitions: Vec<SessionPartition>,
 }
@@ -91,7 +93,7 @@ struct SessionPartition {
 
 impl Session {
     fn new(number: u64, connection: u64, owner: (&'static str, ByteString)) -> Self {
-        Self { number, epoch: 1, connection, owner, partitions: Vec::new() }
+        Self { number, epoch: 1, connection, owner, has_left: false, partitions: Vec::new() }
     }
 
     /// Tells it from others of the same member.
@@ -236,9 +238,23 @@ impl ShareSessions {
         if is_its { Ok(()) } else { Err(ErrorCode::ShareSessionNotFound) }
     }
 
-    /// The number of the session that the member has, if it has one.
-    pub(crate) fn number_of(&self, key: &SessionKey) -> Option<u64> {
-        self.open.lock().sessions.get(key).map(Session::number)
+    /// Whether the member has a session.
+    pub(crate) fn has(&self, key: &SessionKey) -> bool {
+        self.open.lock().sessions.contains_key(key)
+    }
+
+    /// Whether the session of this number is the member's, and may acquire records.
+    pub(crate) fn may_acquire(&self, key: &SessionKey, number: u64) -> bool {
+        let open = self.open.lock();
+        open.sessions.get(key).is_some_and(|session| session.number == number && !session.has_left)
+    }
+
+    /// The member has left its group. Its session stays until it ends it, or its connection ends: what it says of the records
+    /// that it has comes by another connection than its leave, and may come later.
+    pub(crate) fn leave(&self, key: &SessionKey) {
+        if let Some(session) = self.open.lock().sessions.get_mut(key) {
+            session.has_left = true;
+        }
     }
 
     /// Ends a session; one of a certain connection only if that is given.

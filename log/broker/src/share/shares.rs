@@ -227,8 +227,8 @@ impl Shares {
         self.give_back(key, session.touched());
     }
 
-    /// A member has left its group, or was given up.
-    pub(crate) fn member_gone(&self, group: &ByteString, member: &ByteString) {
+    /// A member has not been heard of in time, and is out of its group.
+    pub(crate) fn give_up_member(&self, group: &ByteString, member: &ByteString) {
         self.end_session(&SessionKey { group: group.clone(), member: member.clone() }, None);
     }
 

@@ -213,6 +213,7 @@ async fn a_topic_with_a_damaged_partition_can_be_deleted_and_made_anew() {
             copy(&kept.path().join(name), &dir.path().join(name));
             let harness = Harness::resume(Way::InProcess, dir).await;
             make_anew(&harness, id).await;
+            assert_eq!(stray(&harness), ["t-0"], "the metadata may have lost the topic as well");
             harness.finish().await;
         } else {
             delete_topic(&client, "t").await;
@@ -226,6 +227,14 @@ async fn a_topic_with_a_damaged_partition_can_be_deleted_and_made_anew() {
             harness.finish().await;
         }
     }
+}
+
+/// Of which partitions there are logs that were in the way of others.
+fn stray(harness: &Harness) -> Vec<String> {
+    let entries = std::fs::read_dir(harness.dir()).expect("the directory is there");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text"));
+    let strays = names.filter(|name| name.ends_with("-stray"));
+    strays.map(|name| name.split('.').next().unwrap_or_default().to_owned()).collect()
 }
 
 async fn make_anew(harness: &Harness, before: thalweg_protocol::Uuid) {

@@ -44,6 +44,7 @@ three_ways! {
     batches_that_do_not_fit_are_left_for_the_next_fetch,
     a_fetch_waits_for_new_records_and_for_those_that_come_back,
     what_a_member_leaves_behind_is_delivered_again,
+    who_has_left_may_still_say_what_became_of_its_records,
     of_many_records_the_bad_one_is_given_up_alone,
     who_has_gone_acquires_nothing_more,
     sessions_and_acknowledgements_are_checked,
@@ -135,6 +136,13 @@ impl Member {
     async fn fetch_few(&mut self, max_records: i32) -> Acquired {
         let request = ShareFetchRequest { max_records, share_acquire_mode: 1, ..self.request(&[]) };
         acquired(&self.send(request).await)
+    }
+
+    /// Leaves the group, and ends the session.
+    async fn leave(mut self) {
+        assert_eq!(told(&self.client.call(beat("g", self.id, -1, None), HEARTBEAT).await).0, -1);
+        self.epoch = -1;
+        assert_eq!(self.acknowledge(&[]).await, ErrorCode::None);
     }
 
     async fn acknowledge(&mut self, acks: &[(i64, i64, &[i8])]) -> ErrorCode {
@@ -291,10 +299,10 @@ async fn what_a_member_leaves_behind_is_delivered_again(harness: &Harness) {
     assert_eq!(a.fetch(&[]).await.0, [(0, 1, 1)]);
     drop(a);
     assert_eq!(come_back(&mut rest).await, [(0, 1, 2)]);
-    // It leaves the group.
+    // It leaves the group, and ends its session.
     let mut b = Member::join(harness, "b", topic).await;
     assert_eq!(b.fetch(&[]).await.0, [(0, 1, 3)]);
-    assert_eq!(told(&b.client.call(beat("g", "b", -1, None), HEARTBEAT).await).0, -1);
+    b.leave().await;
     assert_eq!(come_back(&mut rest).await, [(0, 0, 4)]);
     // It ends its session, with a word about one of its records. Another was delivered as often as it may be, which is five
     // times: its readers may have perished of it.
@@ -327,7 +335,7 @@ async fn of_many_records_the_bad_one_is_given_up_alone(harness: &Harness) {
             assert_eq!(reader.acknowledge(&[(first, last, &[ACCEPT])]).await, ErrorCode::None);
             accepted.extend(first..=last);
         }
-        told(&reader.client.call(beat("g", "reader", -1, None), HEARTBEAT).await);
+        reader.leave().await;
     }
     assert_eq!(fatal, [(0, 15, 1), (0, 15, 2), (0, 15, 3), (0, 7, 4), (6, 6, 5)]);
     assert_eq!(accepted, (0..16).filter(|at| *at != BAD).collect::<Vec<_>>());
@@ -348,6 +356,23 @@ async fn who_has_gone_acquires_nothing_more(harness: &Harness) {
     produce(&client, "t", batch(["1"])).await;
     assert_eq!(acquired(&waiting.await), Acquired::default());
     assert_eq!(rest.fetch(&[]).await.0, [(0, 0, 1)]);
+}
+
+/// The leave and what is said of records come by different connections, in either order.
+async fn who_has_left_may_still_say_what_became_of_its_records(harness: &Harness) {
+    let client = harness.connect().await;
+    let topic = ("t", create_topic(&client, "t", 1).await);
+    let mut rest = Member::join(harness, "rest", topic).await;
+    rest.fetch(&[]).await;
+    produce(&client, "t", batch(["1", "2", "3"])).await;
+    let mut left = Member::join(harness, "left", topic).await;
+    assert_eq!(left.fetch(&[]).await.0, [(0, 2, 1)]);
+    assert_eq!(told(&client.call(beat("g", "left", -1, None), HEARTBEAT).await).0, -1);
+    assert_eq!(rest.fetch(&[]).await, Default::default(), "nothing has been said of them");
+    assert_eq!(left.acknowledge(&[(0, 0, &[ACCEPT])]).await, ErrorCode::None);
+    left.epoch = -1;
+    assert_eq!(left.acknowledge(&[(1, 1, &[ACCEPT])]).await, ErrorCode::None);
+    assert_eq!(rest.fetch(&[]).await.0, [(2, 2, 2)]);
 }
 
 async fn sessions_and_acknowledgements_are_checked(harness: &Harness) {

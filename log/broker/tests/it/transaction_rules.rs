@@ -335,6 +335,8 @@ async fn partitions_are_verified_or_added(harness: &Harness) {
         ErrorCode::UnknownTopicOrPartition,
     ];
     assert_eq!(added, expected);
+    let added = txn.add_partitions(&client, &[("t", 0), ("__transaction_state", 0)], 3).await;
+    assert_eq!(added, [ErrorCode::OperationNotAttempted, ErrorCode::TopicAuthorizationFailed]);
     let stranger = Txn { producer: txn.producer + 1, ..txn };
     assert_eq!(stranger.add_partitions(&client, &[("t", 0)], 3).await, [ErrorCode::InvalidProducerIdMapping]);
     let unknown = Txn { id: "unknown", ..txn };

@@ -214,14 +214,20 @@ async fn a_batch_outside_of_its_transaction_is_refused(harness: &Harness) {
         let answer = only(producer.client.call(producer.request("v"), version).await);
         assert_eq!(ErrorCode::from(answer.error_code), expected);
     }
-    let mut stray = producer.request("v");
-    stray.transactional_id = None;
-    let answer = only(producer.client.call(stray, PRODUCE).await);
-    assert_eq!(ErrorCode::from(answer.error_code), ErrorCode::InvalidTxnState);
+    let stray = async |producer: &Producer| {
+        let mut stray = producer.request("stray");
+        stray.transactional_id = None;
+        let answer = only(producer.client.call(stray, PRODUCE).await);
+        assert_eq!(ErrorCode::from(answer.error_code), ErrorCode::TransactionalIdAuthorizationFailed);
+    };
+    stray(&producer).await;
     assert_eq!(list_offset(&producer.client, "t", -1).await.offset, 0);
+    producer.send("v").await;
+    // Its transaction is open on the partition by now.
+    stray(&producer).await;
+    assert_eq!(list_offset(&producer.client, "t", -1).await.offset, 1);
 
     // A zombie: its epoch is that of a transaction that has ended.
-    producer.send("v").await;
     let old = producer.epoch;
     producer.end(true).await;
     stable_until(&producer.client, 2).await;

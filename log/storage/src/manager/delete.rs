@@ -1,4 +1,4 @@
-//! Deleting logs.
+//! Deleting logs, and keeping those that are in the way of others.
 
 use std::path::PathBuf;
 use std::slice;
@@ -7,7 +7,7 @@ use thalweg_protocol::{TopicPartition, Uuid};
 
 use super::{Changes, DELETE_DELAY_MS, LogManager, nothing};
 use crate::error::Error;
-use crate::partition_name::{deleted_directory_name, directory_name};
+use crate::partition_name::{DELETED_DIRECTORY, STRAY_DIRECTORY, directory_name, former_directory_name};
 use crate::synced_to::Recorded;
 
 impl LogManager {
@@ -32,8 +32,13 @@ impl LogManager {
         let mut changes = self.changes.lock();
         let mut failed = Vec::new();
         for partition in partitions {
-            if let Err(error) = self.set_aside(&mut changes, partition) {
-                failed.push((partition.clone(), error));
+            match self.rename(&mut changes, partition, DELETED_DIRECTORY) {
+                Ok(Some(to)) => {
+                    let due_ms = environment.clock.monotonic_ms().saturating_add(DELETE_DELAY_MS);
+                    changes.deleted.push((due_ms, to));
+                }
+                Ok(None) => {}
+                Err(error) => failed.push((partition.clone(), error)),
             }
         }
         if failed.len() < partitions.len() {
@@ -42,8 +47,28 @@ impl LogManager {
         Ok(failed)
     }
 
-    /// Closes a log and renames its directory.
-    fn set_aside(&self, changes: &mut Changes, partition: &TopicPartition) -> Result<(), Error> {
+    /// Takes a partition's log, online or not, out of the way of another of its name: its directory is renamed, which is
+    /// lasting when this returns, and stays for whoever wants to look at it. Returns where it is; `None` if it was gone
+    /// already. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`Error::UnknownLog`]; I/O errors.
+    pub fn set_aside(&self, partition: &TopicPartition) -> Result<Option<PathBuf>, Error> {
+        if let Some(log) = self.log(partition) {
+            log.sync()?;
+        }
+        let to = self.rename(&mut self.changes.lock(), partition, STRAY_DIRECTORY)?;
+        self.directory.environment().sync_directory(self.directory.path())?;
+        Ok(to)
+    }
+
+    /// Closes a log and renames its directory. Returns the new name; `None` if it was gone.
+    fn rename(
+        &self,
+        changes: &mut Changes,
+        partition: &TopicPartition,
+        kind: &str,
+    ) -> Result<Option<PathBuf>, Error> {
         let environment = self.directory.environment();
         self.check_open(changes, partition)?;
         let topic_id = match (self.log(partition), changes.offline.get(partition)) {
@@ -55,7 +80,7 @@ impl LogManager {
             (None, None) => return Err(Error::UnknownLog { partition: partition.clone() }),
         };
         let path = self.directory.path().join(directory_name(partition)?);
-        let to = self.free_deleted_name(partition, topic_id);
+        let to = self.free_name(partition, topic_id, kind);
         let is_gone = match environment.rename(&path, &to) {
             // It was gone when the directory was opened.
             Err(error) if error.is_not_found() && changes.offline.contains_key(partition) => true,
@@ -71,17 +96,13 @@ impl LogManager {
             tracing::debug!(%partition, %error, "the checkpoint still mentions a deleted log");
         }
         self.checkpoint.forget(partition);
-        if !is_gone {
-            let due_ms = environment.clock.monotonic_ms().saturating_add(DELETE_DELAY_MS);
-            changes.deleted.push((due_ms, to));
-        }
-        Ok(())
+        Ok((!is_gone).then_some(to))
     }
 
-    /// A name that no deleted log has, of which there may be several of the same partition.
-    fn free_deleted_name(&self, partition: &TopicPartition, topic_id: Uuid) -> PathBuf {
+    /// A name that no former log has, of which there may be several of the same partition.
+    fn free_name(&self, partition: &TopicPartition, topic_id: Uuid, kind: &str) -> PathBuf {
         let first = u128::from_be_bytes(topic_id.0);
-        let names = (0..).map(|n| deleted_directory_name(partition, first.wrapping_add(n)));
+        let names = (0..).map(|n| former_directory_name(partition, first.wrapping_add(n), kind));
         let mut paths = names.map(|name| self.directory.path().join(name));
         let is_free =
             |path: &PathBuf| self.directory.environment().list(path).is_err_and(|error| error.is_not_found());

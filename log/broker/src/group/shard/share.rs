@@ -10,6 +10,7 @@ use crate::group::consumer::{Changes, GroupEpoch, HeartbeatAnswer};
 use crate::group::groups::Group;
 use crate::group::membership::Membership;
 use crate::group::share::{ShareDescription, ShareGroup, ShareHeartbeat, records};
+use crate::share::SessionKey;
 
 impl GroupShard {
     /// Takes a ShareGroupHeartbeat. Returns its answer, and the record that is to be committed before it leaves.
@@ -36,7 +37,8 @@ impl GroupShard {
         }
         drop(state);
         if answer.is_ok() && request.epoch == GroupEpoch::LEAVING {
-            self.settings.shares.member_gone(id, &request.member_id);
+            let member = SessionKey { group: id.clone(), member: request.member_id.clone() };
+            self.settings.shares.sessions().leave(&member);
         }
         Ok((answer?, last_record))
     }
@@ -138,7 +140,7 @@ impl GroupShard {
             Ok(()) => {
                 tracing::info!(group = %id, members = ?given_up, "members have not been heard of in time");
                 for member in given_up {
-                    self.settings.shares.member_gone(id, &member);
+                    self.settings.shares.give_up_member(id, &member);
                 }
             }
             Err(code) => {

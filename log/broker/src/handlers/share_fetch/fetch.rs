@@ -250,8 +250,8 @@ impl Fetch {
             return (data, false);
         }
         let shares = self.core.groups.shares();
-        if shares.sessions().number_of(&self.key) != Some(self.session) {
-            // It has ended while this waited: nobody would say anything of what is acquired now.
+        if !shares.sessions().may_acquire(&self.key, self.session) {
+            // It has ended while this waited, or its member has left: nobody would say anything of what is acquired now.
             return (data, false);
         }
         let mut left = self.terms.max_records;
@@ -281,7 +281,7 @@ impl Fetch {
             entry.records = Some(Records::Slice(part));
             entry.acquired_records = acquired.iter().map(range).collect();
         }
-        if !data.is_empty() && shares.sessions().number_of(&self.key).is_none() {
+        if !data.is_empty() && !shares.sessions().has(&self.key) {
             // It has ended meanwhile, perhaps before all this was there to be given back.
             shares.give_back(&self.key, looked.reads.iter().map(|read| read.source.at));
             return (Data::new(), false);

@@ -52,7 +52,7 @@ fn fields(valid: &Bytes) -> Vec<Bad> {
         (0x07, ErrorCode::UnsupportedCompressionType),
         (0x08, ErrorCode::InvalidRecord),
         (0x20, ErrorCode::InvalidRecord),
-        (0x30, ErrorCode::InvalidRecord),
+        (0x30, ErrorCode::TransactionalIdAuthorizationFailed),
         (0x40, ErrorCode::InvalidRecord),
         (0x80, ErrorCode::InvalidRecord),
         (0x8000, ErrorCode::InvalidRecord),
