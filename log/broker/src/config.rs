@@ -69,9 +69,9 @@ pub struct BrokerConfig {
     /// Threads that sync files. Default 4: a round syncs its files in parallel, and more does not help one
     /// disk.
     pub sync_threads: usize,
-    /// How many files of 32 MiB the journal of sync rounds may have; 0 for none. Default 4. With it a round over several
+    /// How many files of 32 MiB the journal of sync rounds may have; 0 for none. Default 4. With it a round over
     /// partitions that have little each is one write to disk and not a sync of each. The first two are made when there
-    /// have been 100 such syncs to save within a second.
+    /// have been 100 such syncs within a second.
     pub journal_files: usize,
     /// Threads that read ahead what is not in the page cache. Default 4.
     pub read_threads: usize,

@@ -8,7 +8,7 @@ use bytestring::ByteString;
 use parking_lot::{Mutex, RwLock};
 use thalweg_controller::{ClusterState, Topic, TopicChange};
 use thalweg_protocol::{ErrorCode, NodeId, TopicPartition, Uuid};
-use thalweg_storage::{Error as StorageError, Log, LogConfig, LogManager};
+use thalweg_storage::{Error as StorageError, Log, LogConfig, LogManager, RoundHold};
 
 use crate::partition::{Partition, Role};
 use crate::topic_config::{TopicDefaults, log_config};
@@ -215,6 +215,11 @@ impl Partitions {
         for topic in topics {
             self.take(&topic, &mut unfinished);
         }
+    }
+
+    /// Has what this thread appends share one round of syncs, which the drop of the hold sees to.
+    pub(crate) fn hold_round(&self) -> RoundHold<'_> {
+        self.logs.hold_round()
     }
 
     /// Notes that a log has been synced, or cannot be any more.

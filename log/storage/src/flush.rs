@@ -1,10 +1,12 @@
 //! Rounds of syncs: group commit for the whole data directory.
 //!
 //! Where there is a journal, a round begins with one thread that gathers what can go into one write; the rest is synced
-//! beside it, log by log.
+//! beside it, log by log. Where the disk is swift and nothing else is under way, that thread is the one that appended.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,9 +17,10 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use thalweg_protocol::Offset;
 
 use crate::error::Error;
-use crate::journal::{Gathered, Journal, LEAST_LOGS};
+use crate::journal::{Gathered, Journal};
 use crate::log::Log;
 use crate::pacing::Pacing;
+use crate::swiftness::Swiftness;
 use crate::synced_to::SyncedTo;
 
 /// Called from a sync thread after each sync of a log: with the offset up to which it is synced now, or with
@@ -34,6 +37,9 @@ pub struct SyncRounds {
 
 /// The checkpoint is told this often what rounds have done, and after this long without one: telling takes a sync, too.
 const TELLING: Duration = Duration::from_millis(100);
+
+/// A round of at most so many bytes may be carried out by the thread that appended them.
+const MOST_BYTES_HERE: u64 = 512 << 10;
 
 /// After this long a log whose sync was put off (a full disk, no descriptors) is tried again, whatever the others do.
 const POSTPONEMENT: Duration = Duration::from_millis(100);
@@ -76,9 +82,47 @@ struct Rounds {
     told: Option<Instant>,
     /// How rounds wait for more, since when the last one is under way, and whether one waits.
     pacing: Pacing,
+    swiftness: Swiftness,
     began: Option<Instant>,
     is_waiting: bool,
     is_stopping: bool,
+}
+
+/// Keeps what this thread appends from beginning rounds one by one: all until this is dropped shares one. The drop sees to
+/// it, and may carry it out on this thread, which blocks on the disk for a small part of a millisecond then.
+#[derive(Debug)]
+pub struct RoundHold<'a> {
+    queue: Option<&'a RoundQueue>,
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl RoundHold<'_> {
+    /// Where there are no rounds.
+    pub(crate) fn none() -> Self {
+        Self { queue: None, _of_this_thread: PhantomData }
+    }
+}
+
+impl Drop for RoundHold<'_> {
+    fn drop(&mut self) {
+        if let Some(queue) = self.queue
+            && queue.let_go()
+        {
+            queue.see_to_a_round();
+        }
+    }
+}
+
+/// Which rounds a thread holds, by their address, how often, and whether it has asked for one meanwhile.
+#[derive(Clone, Copy)]
+struct Held {
+    address: usize,
+    depth: usize,
+    has_asked: bool,
+}
+
+thread_local! {
+    static HELD: Cell<Held> = const { Cell::new(Held { address: 0, depth: 0, has_asked: false }) };
 }
 
 enum Job {
@@ -136,6 +180,12 @@ impl SyncRounds {
     /// From now on every append to `log` joins the next round, if its topic is durable.
     pub fn attach(&self, log: &Log) {
         log.join_rounds(&self.queue);
+    }
+
+    /// Until the hold is dropped the appends of this thread begin no round.
+    pub(crate) fn hold(&self) -> RoundHold<'_> {
+        let queue = self.queue.take_hold().then_some(&*self.queue);
+        RoundHold { queue, _of_this_thread: PhantomData }
     }
 
     /// How many rounds have begun.
@@ -211,11 +261,12 @@ impl RoundQueue {
         let unsynced = self.unsynced.fetch_add(bytes, Ordering::SeqCst) + bytes;
         let enough = self.enough.load(Ordering::SeqCst);
         let is_enough = unsynced >= enough && unsynced - bytes < enough;
+        let is_held = self.ask_here();
         if log.enter_queue() {
             let mut state = self.state.lock();
             state.next.push_back(log);
-            // The thread that ends a round begins the next.
-            if state.is_idle() {
+            // The thread that ends a round begins the next, and whoever holds sees to one.
+            if state.is_idle() && !is_held {
                 self.wake.notify_one();
             }
         } else if is_enough {
@@ -225,6 +276,67 @@ impl RoundQueue {
         if is_enough {
             self.has_enough.notify_one();
         }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
+    /// Whether this thread will see to a round itself, which it is to do from now on if it holds.
+    fn ask_here(&self) -> bool {
+        let held = HELD.get();
+        let is_held = held.depth > 0 && held.address == self.address();
+        if is_held {
+            HELD.set(Held { has_asked: true, ..held });
+        }
+        is_held
+    }
+
+    /// False where the thread holds the rounds of another directory.
+    fn take_hold(&self) -> bool {
+        let held = HELD.get();
+        let may_hold = held.depth == 0 || held.address == self.address();
+        if may_hold {
+            HELD.set(Held { address: self.address(), depth: held.depth + 1, ..held });
+        }
+        may_hold
+    }
+
+    /// Ends a hold. Returns whether it was the outermost, and a round was asked for.
+    fn let_go(&self) -> bool {
+        let held = HELD.get();
+        let is_outermost = held.depth == 1;
+        HELD.set(Held { depth: held.depth - 1, has_asked: held.has_asked && !is_outermost, ..held });
+        is_outermost && held.has_asked
+    }
+
+    /// Carries out a round with what was appended, or has another thread do it, unless one is under way, which the next follows.
+    fn see_to_a_round(&self) {
+        let mut state = self.state.lock();
+        if !state.is_idle() || state.next.is_empty() {
+            return;
+        }
+        let Some(journal) = self.journal.as_ref().filter(|_| self.may_carry_out_here(&state)) else {
+            self.wake.notify_one();
+            return;
+        };
+        self.begin_round(&mut state, false);
+        let logs = take(&mut state.ungathered);
+        state.in_progress += 1;
+        drop(state);
+        self.gather(journal, &logs);
+        let mut state = self.state.lock();
+        state.in_progress -= 1;
+        if state.is_idle() && !state.next.is_empty() {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Whether a round is so small, and the disk so swift, that waking another thread for it would cost more.
+    fn may_carry_out_here(&self, state: &Rounds) -> bool {
+        !state.is_stopping
+            && state.swiftness.is_swift()
+            && self.unsynced.load(Ordering::SeqCst) <= MOST_BYTES_HERE
     }
 
     fn work(&self) {
@@ -289,7 +401,7 @@ impl RoundQueue {
 
     /// Lets more logs and bytes come into the round that could begin, if that is worth it. Returns whether it has waited.
     fn wait_for_enough(&self, state: &mut MutexGuard<'_, Rounds>) -> bool {
-        let Some(began) = state.began else { return false };
+        let Some(began) = state.began.filter(|_| !state.swiftness.is_swift()) else { return false };
         let pacing = state.pacing;
         let wait = || pacing.wait(self.unsynced.load(Ordering::SeqCst), began.elapsed());
         if wait().is_zero() {
@@ -318,11 +430,11 @@ impl RoundQueue {
         state.telling_is_due |= is_time && !state.untold.is_empty();
         let logs = take(&mut state.next);
         let jobs = match &self.journal {
-            Some(_) if logs.len() >= LEAST_LOGS => {
+            Some(_) => {
                 state.ungathered = logs.into();
                 1
             }
-            _ => {
+            None => {
                 state.current = logs;
                 state.current.len()
             }
@@ -336,7 +448,13 @@ impl RoundQueue {
     fn gather(&self, journal: &Journal, logs: &[Arc<Log>]) {
         let Gathered { captured, direct } = journal.gather(logs);
         self.hand_out(direct);
+        if captured.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
         let refused = journal.write(captured, |log, result| (self.listener)(log, result));
+        let took = begun.elapsed();
+        self.state.lock().swiftness.note(took);
         self.hand_out(refused);
     }
 

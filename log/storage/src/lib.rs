@@ -22,6 +22,7 @@ mod pacing;
 mod partition_name;
 mod producers;
 mod segment;
+mod swiftness;
 mod synced_to;
 pub mod testing;
 
@@ -32,7 +33,7 @@ pub use directory::{DataDirectory, Holder, Identity};
 pub use environment::{DirectoryHealth, Environment};
 pub use error::{Corruption, Error, Operation, TransactionProblem};
 pub use filesystem::{DirectoryEntry, DiskFilesystem, Filesystem, OpenFiles, OpenMode, StoredFile};
-pub use flush::{SyncListener, SyncRounds};
+pub use flush::{RoundHold, SyncListener, SyncRounds};
 pub use log::{
     AbortedTransaction, ActiveProducer, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, Log,
     MarkerAppend, ReadBound, ReadInfo, Standing, TimeQuery, TimestampOffset, TransactionResult,

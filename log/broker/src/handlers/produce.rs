@@ -75,12 +75,14 @@ fn append(context: &RequestContext, request: ProduceRequest, verified: &Verified
     let deadline = Instant::now() + within(request.timeout_ms, MAX_TIMEOUT);
     let mut uncommitted = Vec::new();
     let mut responses = Vec::with_capacity(request.topic_data.len());
+    let hold = context.core.partitions.hold_round();
     for data in request.topic_data {
         let topic = responses.len();
         responses.push(append_topic(context, data, acks, verified, |partition, leader, last_offset| {
             uncommitted.push(Uncommitted { topic, partition, leader, last_offset });
         }));
     }
+    drop(hold);
     let response = ProduceResponse { responses, ..Default::default() };
     match acks {
         0 => silent(&response),

@@ -1,6 +1,7 @@
 //! One TCP connection: frames in, requests through the dispatch, answers out in order.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -34,6 +35,9 @@ const PARTING: Duration = Duration::from_millis(100);
 
 /// Answers are gathered up to this many bytes in memory before they are written.
 const GATHER: usize = 256 * 1024;
+
+/// So many requests that have arrived begin one after the other before anything else is looked at.
+const MOST_AT_ONCE: usize = 16;
 
 /// Where the answer to a request goes.
 struct Ticket {
@@ -150,7 +154,7 @@ impl Connection {
                 return self.part().await;
             }
             let muted_until = self.client.muted_until();
-            let may_begin = self.order.may_begin() && !self.has_ended && muted_until.is_none();
+            let may_begin = self.may_begin();
             let has_begun = !self.order.is_empty();
             tokio::select! {
                 biased;
@@ -165,11 +169,7 @@ impl Connection {
                 }
                 frame = self.input.next(&self.socket), if may_begin => {
                     self.last_activity = Instant::now();
-                    match frame {
-                        Ok(frame) => self.begin(frame)?,
-                        Err(InputError::End) => self.has_ended = true,
-                        Err(error) => return Err(error.into()),
-                    }
+                    self.begin_all(frame)?;
                 }
                 () = sleep_until(muted_until.unwrap_or_else(Instant::now)), if muted_until.is_some() => {
                     self.input.restart_clock();
@@ -190,6 +190,34 @@ impl Connection {
             Ok(Err(error)) => Err(error.into()),
             Ok(Ok(())) | Err(_) => Err(End::Shutdown),
         }
+    }
+
+    /// Whether the next request may begin now.
+    fn may_begin(&self) -> bool {
+        self.order.may_begin() && !self.has_ended && self.client.muted_until().is_none()
+    }
+
+    /// Begins a request, and those behind it that have arrived as well: what they append shares a round of syncs.
+    fn begin_all(&mut self, first: Result<Frame, InputError>) -> Result<(), End> {
+        let core = Arc::clone(&self.core);
+        let _hold = core.partitions.hold_round();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut frame = first;
+        for left in (0..MOST_AT_ONCE).rev() {
+            match frame {
+                Ok(frame) => self.begin(frame)?,
+                Err(InputError::End) => self.has_ended = true,
+                Err(error) => return Err(error.into()),
+            }
+            if left == 0 || !self.may_begin() {
+                break;
+            }
+            match pin!(self.input.next(&self.socket)).poll(&mut context) {
+                Poll::Ready(next) => frame = next,
+                Poll::Pending => break,
+            }
+        }
+        Ok(())
     }
 
     fn begin(&mut self, frame: Frame) -> Result<(), End> {

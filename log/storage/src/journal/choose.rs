@@ -4,9 +4,6 @@
 /// their segment: the cost of a sync is then small beside that of the bytes.
 pub(crate) const MOST_TAIL_BYTES: u64 = 128 << 10;
 
-/// So many logs must share a record for it to be written: one log is synced as fast by itself.
-pub(crate) const LEAST_LOGS: usize = 2;
-
 /// What a log lacks to be synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -16,13 +13,11 @@ pub(crate) enum Need {
     Other,
 }
 
-/// Says of each log whether it goes into the journal.
-pub(crate) fn choose(needs: &[Need]) -> Vec<bool> {
-    let is_small = |need: &Need| matches!(need, Need::Tail(bytes) if (1..=MOST_TAIL_BYTES).contains(bytes));
-    let chosen: Vec<bool> = needs.iter().map(is_small).collect();
-    match chosen.iter().filter(|&&is_chosen| is_chosen).count() {
-        LEAST_LOGS.. => chosen,
-        _ => vec![false; needs.len()],
+impl Need {
+    /// Whether the log goes into the journal. One alone gains by it, too: its segment grows, so that a sync of it writes the
+    /// file's metadata as well.
+    pub(crate) fn is_small(self) -> bool {
+        matches!(self, Self::Tail(1..=MOST_TAIL_BYTES))
     }
 }
 
@@ -32,20 +27,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_tails_of_several_logs_are_gathered() {
-        let (least, most, more) = (Tail(1), Tail(MOST_TAIL_BYTES), Tail(MOST_TAIL_BYTES + 1));
-        let cases: [(&[Need], &[bool]); 8] = [
-            (&[], &[]),
-            (&[least], &[false]),
-            (&[least, most], &[true, true]),
-            (&[least, more, most], &[true, false, true]),
-            (&[more, more], &[false, false]),
-            (&[Other, least, Other, most], &[false, true, false, true]),
-            (&[Other, least], &[false, false]),
-            (&[Tail(0), least], &[false, false]),
+    fn small_tails_are_gathered() {
+        let cases = [
+            (Tail(0), false),
+            (Tail(1), true),
+            (Tail(MOST_TAIL_BYTES), true),
+            (Tail(MOST_TAIL_BYTES + 1), false),
+            (Other, false),
         ];
-        for (needs, expected) in cases {
-            assert_eq!(choose(needs), expected, "{needs:?}");
+        for (need, expected) in cases {
+            assert_eq!(need.is_small(), expected, "{need:?}");
         }
     }
 }

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-pub(crate) use choose::{LEAST_LOGS, Need};
+pub(crate) use choose::Need;
 pub(crate) use record::Entry;
 pub(crate) use replay::{Replayed, replay, replay_one};
 pub(crate) use round::JournalRound;
@@ -40,7 +40,7 @@ use crate::log::Log;
 use crate::segment::Segment;
 use crate::synced_to::SyncedTo;
 
-/// So many syncs must be saved within a second for the first file to be made: a program that writes little shall not pay
+/// So many syncs must be replaced within a second for the first file to be made: a program that writes little shall not pay
 /// for it with disk space.
 const PAYING_SYNCS: u64 = 100;
 const PAYING_TIME: Duration = Duration::from_secs(1);
@@ -113,8 +113,8 @@ struct State {
     most_files: usize,
     /// Whether the rounds have been such that a file pays.
     pays: bool,
-    /// How many syncs were saved since when.
-    saved: (u64, Instant),
+    /// How many syncs a record would have replaced since when.
+    replaced: (u64, Instant),
     /// Whether a round found no file free.
     was_refused: bool,
     /// Whether nothing may be written any more: the file system refuses what it should not.
@@ -162,7 +162,7 @@ impl Journal {
             has_current: false,
             full: VecDeque::new(),
             pays: false,
-            saved: (0, now),
+            replaced: (0, now),
             was_refused: false,
             is_retired: false,
             records: 0,

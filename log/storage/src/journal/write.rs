@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use thalweg_protocol::Offset;
 
-use super::choose::{LEAST_LOGS, Need, choose};
 use super::files::FIRST_RECORD;
 use super::header::FileHeader;
 use super::record::{Entry, encode, fitting, padded_len};
@@ -26,26 +25,17 @@ pub(crate) struct Gathered<'a> {
 impl Journal {
     /// Decides which way each log of a round goes.
     pub(crate) fn gather<'a>(&self, logs: &'a [Arc<Log>]) -> Gathered<'a> {
-        let mut gathered = Gathered::default();
-        if logs.len() < LEAST_LOGS {
-            gathered.direct.extend(logs);
-            return gathered;
-        }
-        let (candidates, needs): (Vec<Option<Candidate<'_>>>, Vec<Need>) = logs
+        let candidates: Vec<Option<Candidate<'_>>> = logs
             .iter()
-            .map(|log| match log.candidate() {
-                Some((candidate, need)) => (Some(candidate), need),
-                None => (None, Need::Other),
-            })
-            .unzip();
-        let chosen = choose(&needs);
-        let count = chosen.iter().filter(|&&is_chosen| is_chosen).count();
-        if !self.note_saved(count.saturating_sub(1) as u64) {
+            .map(|log| log.candidate().and_then(|(candidate, need)| need.is_small().then_some(candidate)))
+            .collect();
+        let mut gathered = Gathered::default();
+        if !self.note_replaced(candidates.iter().flatten().count() as u64) {
             gathered.direct.extend(logs);
             return gathered;
         }
-        for ((log, candidate), is_chosen) in logs.iter().zip(candidates).zip(chosen) {
-            match candidate.filter(|_| is_chosen).map(Candidate::capture) {
+        for (log, candidate) in logs.iter().zip(candidates) {
+            match candidate.map(Candidate::capture) {
                 Some(Ok(captured)) => gathered.captured.push(captured),
                 // What is wrong with it the sync will say.
                 Some(Err(_)) | None => gathered.direct.push(log),
@@ -54,14 +44,14 @@ impl Journal {
         gathered
     }
 
-    /// Notes that a record would save so many syncs. Returns whether it can be written.
-    fn note_saved(&self, syncs: u64) -> bool {
+    /// Notes that a record would replace so many syncs. Returns whether it can be written.
+    fn note_replaced(&self, syncs: u64) -> bool {
         if syncs == 0 {
             return false;
         }
         let mut state = self.state.lock();
         if !state.pays {
-            state.pays = pays(&mut state.saved, syncs, Instant::now());
+            state.pays = pays(&mut state.replaced, syncs, Instant::now());
             if state.pays && state.files == 0 {
                 self.wake.notify_all();
             }
@@ -208,13 +198,13 @@ impl Journal {
     }
 }
 
-/// Whether enough syncs are saved within a short time, with these.
-fn pays((saved, since): &mut (u64, Instant), syncs: u64, now: Instant) -> bool {
+/// Whether enough syncs would be replaced within a short time, with these.
+fn pays((replaced, since): &mut (u64, Instant), syncs: u64, now: Instant) -> bool {
     if now.saturating_duration_since(*since) > PAYING_TIME {
-        (*saved, *since) = (0, now);
+        (*replaced, *since) = (0, now);
     }
-    *saved += syncs;
-    *saved >= PAYING_SYNCS
+    *replaced += syncs;
+    *replaced >= PAYING_SYNCS
 }
 
 #[cfg(test)]
@@ -224,8 +214,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_made_when_many_syncs_are_saved_within_a_second() {
-        // The syncs that are saved at a time, and whether a file pays then.
+    fn files_are_made_when_many_syncs_would_be_replaced_within_a_second() {
+        // The syncs that are replaced at a time, and whether a file pays then.
         let cases: [(&[(u64, u64)], bool); 5] = [
             (&[(99, 0)], false),
             (&[(99, 0), (1, 1000)], true),
@@ -235,10 +225,10 @@ mod tests {
         ];
         for (times, expected) in cases {
             let begun = Instant::now();
-            let mut saved = (0, begun);
+            let mut replaced = (0, begun);
             let mut last = false;
             for &(syncs, ms) in times {
-                last = pays(&mut saved, syncs, begun + Duration::from_millis(ms));
+                last = pays(&mut replaced, syncs, begun + Duration::from_millis(ms));
             }
             assert_eq!(last, expected, "{times:?}");
         }

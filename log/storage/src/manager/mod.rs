@@ -21,7 +21,7 @@ use self::threads::on_threads;
 use crate::config::{LogConfig, ManagerConfig};
 use crate::directory::DataDirectory;
 use crate::error::Error;
-use crate::flush::{SyncListener, SyncRounds};
+use crate::flush::{RoundHold, SyncListener, SyncRounds};
 use crate::journal::{Gathered, Journal, Replayed, replay, replay_one};
 use crate::log::{Log, Standing};
 use crate::partition_name::directory_name;
@@ -144,6 +144,11 @@ impl LogManager {
             SyncRounds::with_checkpoint(threads, listener, Some(checkpoint), journal)
         });
         self.logs().iter().for_each(|log| rounds.attach(log));
+    }
+
+    /// Has what this thread appends share one round, which the drop of the hold sees to.
+    pub fn hold_round(&self) -> RoundHold<'_> {
+        self.rounds.get().map_or(RoundHold::none(), SyncRounds::hold)
     }
 
     /// Opens a log that a full disk kept from being opened, as [`open`](Self::open) would. Blocks on the disk.

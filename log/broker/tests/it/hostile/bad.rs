@@ -73,7 +73,11 @@ fn fields(valid: &Bytes) -> Vec<Bad> {
         bad.push((what, sealed(batch), ErrorCode::InvalidRecord));
     }
     let in_transaction = sealed(with(valid, 21, &0x10_u16.to_be_bytes()));
-    bad.push(("a transaction of nobody".to_owned(), in_transaction, ErrorCode::InvalidRecord));
+    bad.push((
+        "a transaction of nobody".to_owned(),
+        in_transaction,
+        ErrorCode::TransactionalIdAuthorizationFailed,
+    ));
     for magic in [0, 1, 3, 0xff] {
         let batch = sealed(with(valid, 16, &[magic]));
         bad.push((format!("magic {magic}"), batch, ErrorCode::UnsupportedForMessageFormat));
