@@ -1,5 +1,5 @@
-//! How far this is from what the machine gives: one file written and synced, one connection that is only copied, and our own
-//! broker without a socket between.
+//! How far this is from what the machine gives: one file written and synced, one connection that is only copied or kept in a
+//! file, and our own broker without a socket between.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,6 +11,8 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 
 use super::broker::{Brokers, Side};
+use super::load::Load;
+use super::meter::cpu_seconds_of_this_thread;
 use super::report::Row;
 use crate::process::{binary, run};
 
@@ -19,6 +21,8 @@ const PARTITIONS: u32 = 6;
 
 /// What a file is written and a connection is read in, in bytes.
 const CHUNK: usize = 1 << 20;
+/// Java's `batch.size`.
+const BATCH: usize = 16 << 10;
 
 /// Our clients beside the bare machine.
 ///
@@ -27,7 +31,11 @@ const CHUNK: usize = 1 << 20;
 pub fn of_the_machine(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyhow::Result<Vec<Row>> {
     let mut produce = Row::new(format!("producing {SIZE} B, acks=all; one file written and synced: MB/s"));
     let mut consume = Row::new(format!("consuming {SIZE} B; one loopback connection copied: MB/s"));
+    let mut kept = Row::new(format!(
+        "broker, producing {SIZE} B; one connection kept in a file, not synced: CPU-s per GB"
+    ));
     let bytes = (gigabytes * 1e9) as u64;
+    let load = Load { size: SIZE, records: bytes / SIZE, codec: "none" };
     for number in 1..=rounds {
         eprintln!("limits of the machine: round {number} of {rounds}");
         let (side, topic) = (brokers.thalweg(), format!("limits-{number}"));
@@ -37,8 +45,12 @@ pub fn of_the_machine(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyho
         let consumed = side.thalweg(&["bench", "consume", &topic, "-n", &(bytes / SIZE).to_string()])?;
         consume.rounds.push((Said::parse(&consumed)?.megabytes_per_second, copy_over_loopback(bytes)?));
         side.delete(&topic)?;
+        side.create(&topic, PARTITIONS, &[])?;
+        let (_rate, cpu_seconds) = side.metered(|| side.java_produces(&topic, load))?;
+        kept.rounds.push((cpu_seconds / gigabytes, keep_in_a_file(bytes)? / gigabytes));
+        side.delete(&topic)?;
     }
-    Ok(vec![produce, consume])
+    Ok(vec![produce, consume, kept])
 }
 
 /// Our producer with the broker in its own process, and over TCP.
@@ -138,6 +150,27 @@ fn copy_over_loopback(bytes: u64) -> anyhow::Result<f64> {
     Ok(bytes as f64 / 1e6 / begun.elapsed().as_secs_f64())
 }
 
+/// The processor time, in seconds, of a thread that reads a connection and writes what comes into a file, in pieces of the
+/// size of a batch of Java's producer: what no broker can do without.
+fn keep_in_a_file(bytes: u64) -> anyhow::Result<f64> {
+    let mut file = tempfile::tempfile()?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut sender = TcpStream::connect(listener.local_addr()?)?;
+    let (mut receiver, _) = listener.accept()?;
+    let sending = thread::spawn(move || copy(&vec![7; BATCH], &mut sender, bytes));
+    let before = cpu_seconds_of_this_thread();
+    let (mut buffer, mut received) = (vec![0; BATCH], 0);
+    while received < bytes {
+        let read = receiver.read(&mut buffer)?;
+        anyhow::ensure!(read > 0, "the connection ended after {received} of {bytes} bytes");
+        file.write_all(buffer.get(..read).unwrap_or_default())?;
+        received += read as u64;
+    }
+    let took = cpu_seconds_of_this_thread() - before;
+    sending.join().map_err(|_| anyhow!("the sender failed"))??;
+    Ok(took)
+}
+
 fn copy(chunk: &[u8], to: &mut impl Write, bytes: u64) -> anyhow::Result<()> {
     let mut left = bytes;
     while left > 0 {
@@ -164,5 +197,6 @@ mod tests {
     fn the_machine_copies_all_bytes() {
         assert!(write_and_sync(3 * CHUNK as u64 + 1).expect("it is written") > 0.0);
         assert!(copy_over_loopback(3 * CHUNK as u64 + 1).expect("it is copied") > 0.0);
+        assert!(keep_in_a_file(64 * CHUNK as u64 + 1).expect("it is kept") > 0.0);
     }
 }

@@ -36,10 +36,19 @@ pub fn peak_megabytes(id: u32) -> anyhow::Result<f64> {
 
 /// The processor time of all children that have ended and been waited for, in seconds.
 pub fn cpu_seconds_of_ended_children() -> f64 {
+    cpu_seconds_of_usage(libc::RUSAGE_CHILDREN)
+}
+
+/// The processor time of this thread so far, in seconds.
+pub fn cpu_seconds_of_this_thread() -> f64 {
+    cpu_seconds_of_usage(libc::RUSAGE_THREAD)
+}
+
+fn cpu_seconds_of_usage(who: libc::c_int) -> f64 {
     // SAFETY: an all-zero rusage is valid, and getrusage only writes into it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        libc::getrusage(who, &mut usage);
         usage
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
