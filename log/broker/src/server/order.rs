@@ -220,8 +220,15 @@ impl<T> Entry<T> {
     }
 }
 
+/// About what the answer for one partition of a Produce request takes in memory, in bytes.
+const PRODUCED: usize = 64;
+
 /// How many bytes of memory a response has on the wire, which is about what it takes as it is.
 fn size(response: &Response) -> usize {
+    // Producers have several under way all the time, so this is not encoded for it.
+    if let Response::Produce(response) = response {
+        return response.responses.iter().map(|topic| topic.partition_responses.len() * PRODUCED).sum();
+    }
     let newest = *response.api_key().versions().end();
     let in_memory = |part: &FramePart| match part {
         FramePart::Bytes(bytes) => bytes.len(),
