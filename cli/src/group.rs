@@ -121,6 +121,11 @@ impl Standing {
     }
 }
 
+/// `None` where it is not known of each partition, such as one that is read and of which nothing has been committed.
+fn total_lag(standings: &BTreeMap<TopicPartition, Standing>) -> Option<i64> {
+    standings.values().map(Standing::lag).sum()
+}
+
 async fn describe(target: &Target, groups: &[String], format: Format) -> anyhow::Result<()> {
     let names: Vec<&str> = groups.iter().map(String::as_str).collect();
     let mut described = target.client().admin().describe_groups(&names).await;
@@ -208,14 +213,15 @@ fn json(group: &GroupDescription, standings: &BTreeMap<TopicPartition, Standing>
         "state": group.state.as_str(),
         "type": group.group_type.as_str(),
         "assignor": &*group.assignor,
-        "lag": standings.values().filter_map(Standing::lag).sum::<i64>(),
+        "lag": total_lag(standings),
         "members": members.collect::<Vec<_>>(),
         "partitions": partitions.collect::<Vec<_>>(),
     })
 }
 
 fn print(group: &GroupDescription, standings: &BTreeMap<TopicPartition, Standing>) -> anyhow::Result<()> {
-    let lag: i64 = standings.values().filter_map(Standing::lag).sum();
+    let number = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
+    let lag = number(total_lag(standings));
     let assignor = if group.assignor.is_empty() { String::new() } else { format!(" · {}", group.assignor) };
     line(format_args!(
         "{} · {} · {}{assignor} · {} · lag {lag}",
@@ -224,7 +230,6 @@ fn print(group: &GroupDescription, standings: &BTreeMap<TopicPartition, Standing
         group.group_type.as_str(),
         counted(group.members.len() as u64, "member"),
     ))?;
-    let number = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(["TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER", "CLIENT", "HOST"]);

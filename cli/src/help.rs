@@ -31,7 +31,7 @@ Offsets: where `consume --offset`, `consume --until`, `group seek --to` and `top
 Offsets count in each partition by itself, and the markers that end transactions take some, too. A time is where the first
 record as late as it stands, whatever comes behind: where timestamps are out of order, what `@T1:@T2` shows may hold earlier
 records, and later ones may lie beyond it. SQL finds all: SELECT … WHERE _timestamp >= '…' AND _timestamp < '…'.
-Times before 1970 mean the first record that has a time.
+A time before 1970 is the start.
 
   thalweg consume flights -o -5 --until end         the last five of each partition
   thalweg consume flights -o @-1h                   the last hour, and what comes

@@ -52,7 +52,10 @@ impl Settings {
             None => text("THALWEG_PROFILE")?,
         };
         let mut settings = match file(&variable) {
-            Some(path) => Self::of_profile(&path, named.as_deref())?,
+            Some(path) => {
+                let is_asked_for = named.is_some() || variable("THALWEG_CONFIG").is_some();
+                Self::of_profile(&path, named.as_deref(), is_asked_for)?
+            }
             None if named.is_some() => {
                 return Err(failure(
                     Exit::Usage,
@@ -73,12 +76,12 @@ impl Settings {
     }
 
     /// The settings of a profile in the file; without a name those of `[default]`, if there is one.
-    fn of_profile(path: &Path, named: Option<&str>) -> anyhow::Result<Self> {
+    fn of_profile(path: &Path, named: Option<&str>, is_asked_for: bool) -> anyhow::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             // Nobody asked for it: it is not there, or somebody else's (HOME outlives a change of user).
             Err(error)
-                if named.is_none()
+                if !is_asked_for
                     && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) =>
             {
                 return Ok(Self::default());
@@ -312,6 +315,9 @@ mod tests {
         let error =
             gather(None, &[], &[("THALWEG_PROFILE", "locl")]).expect_err("no such profile").to_string();
         assert!(error.contains("did you mean `local`"), "{error}");
+        let gone = |name: &str| (name == "THALWEG_CONFIG").then(|| "/nowhere/config.toml".into());
+        let error = Settings::gather(None, &[], gone).expect_err("it was named").to_string();
+        assert!(error.contains("/nowhere/config.toml"), "{error}");
         let not_text = |name: &str| {
             (name == "THALWEG_DATA")
                 .then(|| <OsString as std::os::unix::ffi::OsStringExt>::from_vec(vec![b'x', 0xff]))

@@ -13,7 +13,7 @@ use thalweg_tests::process::{Process, binary, run};
 /// The program without what this machine has set for it.
 fn thalweg(arguments: &[&str]) -> anyhow::Result<Command> {
     let mut command = Command::new(binary("thalweg")?);
-    command.args(arguments).stdin(Stdio::null()).env("THALWEG_CONFIG", "/nonexistent");
+    command.args(arguments).stdin(Stdio::null()).env("THALWEG_CONFIG", "/dev/null");
     for name in ["THALWEG_BOOTSTRAP", "THALWEG_DATA", "THALWEG_PROFILE"] {
         command.env_remove(name);
     }
