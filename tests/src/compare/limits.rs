@@ -135,18 +135,8 @@ fn write_and_sync(bytes: u64) -> anyhow::Result<f64> {
 
 /// Megabytes a second.
 fn copy_over_loopback(bytes: u64) -> anyhow::Result<f64> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let mut sender = TcpStream::connect(listener.local_addr()?)?;
-    let (mut receiver, _) = listener.accept()?;
     let begun = Instant::now();
-    let sending = thread::spawn(move || copy(&vec![7; CHUNK], &mut sender, bytes));
-    let (mut buffer, mut received) = (vec![0; CHUNK], 0);
-    while received < bytes {
-        let read = receiver.read(&mut buffer)?;
-        anyhow::ensure!(read > 0, "the connection ended after {received} of {bytes} bytes");
-        received += read as u64;
-    }
-    sending.join().map_err(|_| anyhow!("the sender failed"))??;
+    receive_over_loopback(bytes, CHUNK, |_| Ok(()))?;
     Ok(bytes as f64 / 1e6 / begun.elapsed().as_secs_f64())
 }
 
@@ -154,21 +144,29 @@ fn copy_over_loopback(bytes: u64) -> anyhow::Result<f64> {
 /// size of a batch of Java's producer: what no broker can do without.
 fn keep_in_a_file(bytes: u64) -> anyhow::Result<f64> {
     let mut file = tempfile::tempfile()?;
+    let before = cpu_seconds_of_this_thread();
+    receive_over_loopback(bytes, BATCH, |piece| Ok(file.write_all(piece)?))?;
+    Ok(cpu_seconds_of_this_thread() - before)
+}
+
+/// Has another thread send so many bytes over a connection, and gives them to `take` in pieces of at most `size` bytes.
+fn receive_over_loopback(
+    bytes: u64,
+    size: usize,
+    mut take: impl FnMut(&[u8]) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut sender = TcpStream::connect(listener.local_addr()?)?;
     let (mut receiver, _) = listener.accept()?;
-    let sending = thread::spawn(move || copy(&vec![7; BATCH], &mut sender, bytes));
-    let before = cpu_seconds_of_this_thread();
-    let (mut buffer, mut received) = (vec![0; BATCH], 0);
+    let sending = thread::spawn(move || copy(&vec![7; size], &mut sender, bytes));
+    let (mut buffer, mut received) = (vec![0; size], 0);
     while received < bytes {
         let read = receiver.read(&mut buffer)?;
         anyhow::ensure!(read > 0, "the connection ended after {received} of {bytes} bytes");
-        file.write_all(buffer.get(..read).unwrap_or_default())?;
+        take(buffer.get(..read).unwrap_or_default())?;
         received += read as u64;
     }
-    let took = cpu_seconds_of_this_thread() - before;
-    sending.join().map_err(|_| anyhow!("the sender failed"))??;
-    Ok(took)
+    sending.join().map_err(|_| anyhow!("the sender failed"))?
 }
 
 fn copy(chunk: &[u8], to: &mut impl Write, bytes: u64) -> anyhow::Result<()> {
