@@ -10,6 +10,8 @@ const LONGEST_TOPIC: usize = 249;
 const LONGEST_NAME: usize = 255;
 /// What the directory of a deleted log ends with.
 pub(crate) const DELETED_DIRECTORY: &str = "-delete";
+/// What the directory of a log ends with that was in the way of another of its name. Nothing reads it or removes it.
+pub(crate) const STRAY_DIRECTORY: &str = "-stray";
 
 /// `<topic>-<partition>`.
 ///
@@ -29,9 +31,6 @@ pub(crate) fn parse_directory_name(name: &str) -> Option<TopicPartition> {
     let is_ours = is_topic_name(topic) && partition >= 0 && partition.to_string() == number;
     is_ours.then(|| TopicPartition::new(topic.to_owned(), partition))
 }
-
-/// What the directory of a log ends with that was in the way of another of its name. Nothing reads it or removes it.
-pub(crate) const STRAY_DIRECTORY: &str = "-stray";
 
 /// The name for the directory of a log that is none any more, which ends in `kind`; `id` makes it a new one.
 pub(crate) fn former_directory_name(partition: &TopicPartition, id: u128, kind: &str) -> String {
