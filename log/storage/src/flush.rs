@@ -89,7 +89,8 @@ struct Rounds {
 }
 
 /// Keeps what this thread appends from beginning rounds one by one: all until this is dropped shares one. The drop sees to
-/// it, and may carry it out on this thread, which blocks on the disk for a small part of a millisecond then.
+/// it, and may carry it out on this thread, which blocks on the disk then: for a small part of a millisecond, and when the disk
+/// turns slow, once for longer.
 #[derive(Debug)]
 pub struct RoundHold<'a> {
     queue: Option<&'a RoundQueue>,
@@ -335,7 +336,7 @@ impl RoundQueue {
     /// Whether a round is so small, and the disk so swift, that waking another thread for it would cost more.
     fn may_carry_out_here(&self, state: &Rounds) -> bool {
         !state.is_stopping
-            && state.swiftness.is_swift()
+            && state.swiftness.is_swift(Instant::now())
             && self.unsynced.load(Ordering::SeqCst) <= MOST_BYTES_HERE
     }
 
@@ -401,7 +402,9 @@ impl RoundQueue {
 
     /// Lets more logs and bytes come into the round that could begin, if that is worth it. Returns whether it has waited.
     fn wait_for_enough(&self, state: &mut MutexGuard<'_, Rounds>) -> bool {
-        let Some(began) = state.began.filter(|_| !state.swiftness.is_swift()) else { return false };
+        let Some(began) = state.began.filter(|_| !state.swiftness.is_swift(Instant::now())) else {
+            return false;
+        };
         let pacing = state.pacing;
         let wait = || pacing.wait(self.unsynced.load(Ordering::SeqCst), began.elapsed());
         if wait().is_zero() {
@@ -453,8 +456,8 @@ impl RoundQueue {
         }
         let begun = Instant::now();
         let refused = journal.write(captured, |log, result| (self.listener)(log, result));
-        let took = begun.elapsed();
-        self.state.lock().swiftness.note(took);
+        let ended = Instant::now();
+        self.state.lock().swiftness.note(ended - begun, ended);
         self.hand_out(refused);
     }
 

@@ -34,7 +34,7 @@ pub(crate) async fn begin(context: RequestContext, request: EndTxnRequest) -> An
         },
     };
     match transactions.end(&shard, &own(&request.transactional_id), end).await {
-        Ok(decided) => Answer::Waits(Box::pin(async move {
+        Ok(decided) => Answer::waits(async move {
             match shard.journal().committed(decided.rests_on).await {
                 Ok(()) => EndTxnResponse {
                     producer_id: decided.answer.id.0,
@@ -44,7 +44,7 @@ pub(crate) async fn begin(context: RequestContext, request: EndTxnRequest) -> An
                 .into(),
                 Err(code) => refuse(code).into(),
             }
-        })),
+        }),
         Err(code) => refused(code),
     }
 }

@@ -34,14 +34,12 @@ pub(super) async fn begin<R: Into<Response> + 'static>(
     };
     match beat(&shard) {
         // What a power cut could still take back is not told to anybody.
-        Ok((answer, Some(last))) if !shard.journal().is_committed(last) => {
-            Answer::Waits(Box::pin(async move {
-                match shard.journal().committed(last).await {
-                    Ok(()) => told(answer).into(),
-                    Err(code) => refused(code.into()).into(),
-                }
-            }))
-        }
+        Ok((answer, Some(last))) if !shard.journal().is_committed(last) => Answer::waits(async move {
+            match shard.journal().committed(last).await {
+                Ok(()) => told(answer).into(),
+                Err(code) => refused(code.into()).into(),
+            }
+        }),
         Ok((answer, _)) => Answer::now(told(answer)),
         Err(refusal) => Answer::now(refused(refusal)),
     }

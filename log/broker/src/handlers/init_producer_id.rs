@@ -34,12 +34,12 @@ pub(crate) async fn begin(context: RequestContext, request: InitProducerIdReques
         given: (given.id != ProducerId::NONE).then_some(given),
     };
     match transactions.init_producer_id(&shard, &own(id), init).await {
-        Ok(decided) => Answer::Waits(Box::pin(async move {
+        Ok(decided) => Answer::waits(async move {
             match shard.journal().committed(decided.rests_on).await {
                 Ok(()) => answer(decided.answer).into(),
                 Err(code) => refuse(code).into(),
             }
-        })),
+        }),
         Err(code) => refused(code),
     }
 }

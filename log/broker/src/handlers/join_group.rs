@@ -31,7 +31,7 @@ pub(crate) async fn begin(context: RequestContext, request: JoinGroupRequest) ->
         Ok(joined) => {
             // Whoever drops the sender has stopped being the coordinator.
             let lost = JoinAnswer::error(ErrorCode::NotCoordinator, member_id);
-            Answer::Waits(Box::pin(async move { answer(joined.await.unwrap_or(lost), version).into() }))
+            Answer::waits(async move { answer(joined.await.unwrap_or(lost), version).into() })
         }
         Err(code) => Answer::now(refused(code)),
     }

@@ -39,12 +39,12 @@ pub(crate) async fn begin(context: RequestContext, mut request: OffsetCommitRequ
     };
     match shard.commit(&commit, || Ok(())) {
         Ok(None) => Answer::now(answer(asked)),
-        Ok(Some(last)) => Answer::Waits(Box::pin(async move {
+        Ok(Some(last)) => Answer::waits(async move {
             if let Err(code) = shard.journal().committed(last).await {
                 asked_offsets::fail(&mut asked, code);
             }
             answer(asked).into()
-        })),
+        }),
         Err(code) => {
             asked_offsets::fail(&mut asked, code);
             Answer::now(answer(asked))

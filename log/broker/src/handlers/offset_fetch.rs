@@ -38,14 +38,14 @@ pub(crate) async fn begin(context: RequestContext, request: OffsetFetchRequest) 
         return Answer::now(answer(version, groups));
     }
     // What a power cut could still take back is not told to anybody.
-    Answer::Waits(Box::pin(async move {
+    Answer::waits(async move {
         for (shard, offset) in rests_on {
             if let Err(code) = shard.journal().committed(offset).await {
                 groups.iter_mut().for_each(|group| fail(group, code));
             }
         }
         answer(version, groups).into()
-    }))
+    })
 }
 
 /// The answer that refuses everything in `request`.

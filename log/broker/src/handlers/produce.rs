@@ -28,6 +28,9 @@ use crate::topics;
 /// The client id that may write to internal topics, as in Kafka: its admin tools use it.
 const ADMIN_CLIENT_ID: &str = "__admin_client";
 
+/// About what the answer for a partition takes in memory while it waits, in bytes.
+const UNCOMMITTED: usize = size_of::<PartitionProduceResponse>() + size_of::<Uncommitted>();
+
 /// The longest that a producer may have the broker wait for a commit.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -90,7 +93,10 @@ fn append(context: &RequestContext, request: ProduceRequest, verified: &Verified
         _ if uncommitted.iter().all(|append| append.leader.is_committed(append.last_offset)) => {
             Answer::now(response)
         }
-        _ => Answer::Waits(Box::pin(commit(response, uncommitted, deadline))),
+        _ => {
+            let bytes = uncommitted.len() * UNCOMMITTED;
+            Answer::Waits { pending: Box::pin(commit(response, uncommitted, deadline)), bytes }
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn begin(context: RequestContext, request: ShareAcknowledgeRequ
         context.client.share_sessions(shares).forget(&session);
     }
     let lock_ms = i32::try_from(settings.record_lock_ms).unwrap_or(i32::MAX);
-    Answer::Waits(Box::pin(async move {
+    Answer::waits(async move {
         let mut topics: BTreeMap<Uuid, Vec<PartitionData>> = BTreeMap::new();
         for result in results {
             let (at, code) = result.settled().await;
@@ -54,7 +54,7 @@ pub(crate) async fn begin(context: RequestContext, request: ShareAcknowledgeRequ
             ..Default::default()
         }
         .into()
-    }))
+    })
 }
 
 /// Goes on with the session, or looks whether there is one to end.

@@ -30,9 +30,9 @@ pub(crate) async fn begin(context: RequestContext, request: SyncGroupRequest) ->
     };
     match shard.sync(&own(&request.group_id), sync) {
         // Whoever drops the sender has stopped being the coordinator.
-        Ok(synced) => Answer::Waits(Box::pin(async move {
+        Ok(synced) => Answer::waits(async move {
             answer(synced.await.unwrap_or(SyncAnswer::error(ErrorCode::NotCoordinator))).into()
-        })),
+        }),
         Err(code) => Answer::now(refuse(code)),
     }
 }

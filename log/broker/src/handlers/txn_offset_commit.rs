@@ -44,12 +44,12 @@ pub(crate) async fn begin(context: RequestContext, mut request: TxnOffsetCommitR
     };
     match append(&context, &request.transactional_id, &commit, producer).await {
         Ok((_, None)) => Answer::now(answer(asked)),
-        Ok((shard, Some(last))) => Answer::Waits(Box::pin(async move {
+        Ok((shard, Some(last))) => Answer::waits(async move {
             if let Err(code) = shard.journal().committed(last).await {
                 asked_offsets::fail(&mut asked, code);
             }
             answer(asked).into()
-        })),
+        }),
         Err(code) => {
             asked_offsets::fail(&mut asked, told(context.version, code));
             Answer::now(answer(asked))

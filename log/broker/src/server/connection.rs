@@ -16,6 +16,7 @@ use thalweg_protocol::frame::{RequestError, decode_request, encode_response};
 use thalweg_protocol::messages::ApiKey;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::dispatch;
@@ -38,6 +39,9 @@ const GATHER: usize = 256 * 1024;
 
 /// So many requests that have arrived begin one after the other before anything else is looked at.
 const MOST_AT_ONCE: usize = 16;
+
+/// When beginning requests has taken so long, other connections have their turn.
+const TURN: Duration = Duration::from_millis(1);
 
 /// Where the answer to a request goes.
 struct Ticket {
@@ -123,8 +127,8 @@ struct Connection {
     input: Input,
     order: Order<Ticket>,
     output: Output,
-    /// The client sends nothing more, but answers may still be due to it.
-    has_ended: bool,
+    /// Why nothing more is read: the connection ends so when the answers that are still due have left.
+    ending: Option<End>,
     /// When the last request came or the last answer left.
     last_activity: Instant,
 }
@@ -136,7 +140,7 @@ impl Connection {
             input: Input::new(core.config.max_request_bytes, Arc::clone(&core.budget)),
             order: Order::new(core.config.max_in_flight_requests),
             output: Output::new(core.cold_reads.clone(), Arc::clone(&core.metrics.segment_bytes)),
-            has_ended: false,
+            ending: None,
             last_activity: Instant::now(),
             socket,
             core,
@@ -146,8 +150,10 @@ impl Connection {
     async fn run(&mut self, mut stop: watch::Receiver<bool>) -> Result<Infallible, End> {
         let mut timer = pin!(sleep(self.tick()));
         loop {
-            if self.has_ended && self.order.is_empty() {
-                return Err(InputError::End.into());
+            if self.order.is_empty()
+                && let Some(end) = self.ending.take()
+            {
+                return Err(end);
             }
             // Looked at here, since a client can keep the other arms ready. An error says that the broker was dropped.
             if stop.has_changed().unwrap_or(true) {
@@ -161,15 +167,18 @@ impl Connection {
                 departed = self.order.next(), if has_begun => {
                     self.last_activity = Instant::now();
                     if let Some((ticket, course, departure)) = departed {
-                        self.depart(ticket, &course, departure)?;
-                        self.depart_ready()?;
+                        let departed = self.depart(ticket, &course, departure).and_then(|()| self.depart_ready());
                         self.flush(&mut stop).await?;
+                        departed?;
                     }
                     self.input.restart_clock();
                 }
                 frame = self.input.next(&self.socket), if may_begin => {
                     self.last_activity = Instant::now();
                     self.begin_all(frame)?;
+                    if self.last_activity.elapsed() > TURN {
+                        yield_now().await;
+                    }
                 }
                 () = sleep_until(muted_until.unwrap_or_else(Instant::now)), if muted_until.is_some() => {
                     self.input.restart_clock();
@@ -185,19 +194,20 @@ impl Connection {
 
     /// Sends what is there, as far as the client takes it at once.
     async fn part(&mut self) -> Result<Infallible, End> {
-        self.depart_ready()?;
+        let departed = self.depart_ready();
         match timeout(PARTING, self.output.flush(&self.socket)).await {
             Ok(Err(error)) => Err(error.into()),
-            Ok(Ok(())) | Err(_) => Err(End::Shutdown),
+            Ok(Ok(())) | Err(_) => departed.and(Err(End::Shutdown)),
         }
     }
 
     /// Whether the next request may begin now.
     fn may_begin(&self) -> bool {
-        self.order.may_begin() && !self.has_ended && self.client.muted_until().is_none()
+        self.order.may_begin() && self.ending.is_none() && self.client.muted_until().is_none()
     }
 
-    /// Begins a request, and those behind it that have arrived as well: what they append shares a round of syncs.
+    /// Begins a request, and those behind it that have arrived as well: what they append shares a round of syncs. One that
+    /// cannot be read ends the connection, but those before it are answered.
     fn begin_all(&mut self, first: Result<Frame, InputError>) -> Result<(), End> {
         let core = Arc::clone(&self.core);
         let _hold = core.partitions.hold_round();
@@ -205,11 +215,11 @@ impl Connection {
         let mut frame = first;
         for left in (0..MOST_AT_ONCE).rev() {
             match frame {
-                Ok(frame) => self.begin(frame)?,
-                Err(InputError::End) => self.has_ended = true,
-                Err(error) => return Err(error.into()),
+                Ok(frame) => self.ending = self.begin(frame).err().map(End::from),
+                Err(InputError::Io(error)) => return Err(InputError::from(error).into()),
+                Err(error) => self.ending = Some(error.into()),
             }
-            if left == 0 || !self.may_begin() {
+            if left == 0 || !self.may_begin() || self.last_activity.elapsed() > TURN {
                 break;
             }
             match pin!(self.input.next(&self.socket)).poll(&mut context) {
@@ -220,7 +230,7 @@ impl Connection {
         Ok(())
     }
 
-    fn begin(&mut self, frame: Frame) -> Result<(), End> {
+    fn begin(&mut self, frame: Frame) -> Result<(), RequestError> {
         let Frame { bytes, reservation } = frame;
         let begun = self.last_activity.into_std();
         let (ticket, answer) = match decode_request(bytes, DecodeBudget::REQUEST) {
@@ -241,7 +251,7 @@ impl Connection {
                 Ticket { correlation_id, api_key: ApiKey::ApiVersions, version: 0 },
                 Answer::now(api_versions::unsupported()),
             ),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         self.order.push(ticket, begun, answer, Some(reservation));
         Ok(())
@@ -308,7 +318,7 @@ impl Connection {
             }
         }
         let limit = Duration::from_millis(self.core.config.idle_connection_ms);
-        if (self.order.is_empty() || self.has_ended) && now - self.last_activity >= limit {
+        if (self.order.is_empty() || self.ending.is_some()) && now - self.last_activity >= limit {
             return Err(End::Idle(limit));
         }
         Ok(())

@@ -56,9 +56,10 @@ pub(super) fn begin(context: &RequestContext, request: Request) -> Answer {
 fn count_fetched(context: RequestContext, client_id: ByteString, answer: Answer) -> Answer {
     match answer {
         Answer::Now(response) => Answer::Now(counted(&context, &client_id, response)),
-        Answer::Waits(pending) => {
-            Answer::Waits(Box::pin(async move { counted(&context, &client_id, pending.await) }))
-        }
+        Answer::Waits { pending, bytes } => Answer::Waits {
+            pending: Box::pin(async move { counted(&context, &client_id, pending.await) }),
+            bytes,
+        },
         Answer::Blocks(pending) => {
             Answer::Blocks(Box::pin(async move { count_fetched(context, client_id, pending.await) }))
         }

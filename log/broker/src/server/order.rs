@@ -12,7 +12,7 @@ use thalweg_protocol::messages::Response;
 use super::budget::Reservation;
 use crate::metrics::Course;
 
-/// With so many bytes of answers that are there and wait for older ones nothing further begins: whoever asks for much more
+/// With so many bytes of answers that wait, for a sync or for older ones, nothing further begins: whoever asks for much more
 /// than it is going to read soon does not fill the memory with it.
 const MOST_HELD: usize = 256 * 1024;
 
@@ -29,7 +29,12 @@ pub(crate) enum Answer {
     Now(Response),
     /// The request has had its effect; only its answer waits, for a sync or for data. Later requests of the
     /// connection may begin meanwhile.
-    Waits(PendingResponse),
+    Waits {
+        /// The answer.
+        pending: PendingResponse,
+        /// About what it holds of the memory meanwhile, if that can be much.
+        bytes: usize,
+    },
     /// The effect itself lies in the future: later requests begin only once this has yielded another answer.
     Blocks(PendingAnswer),
     /// No response is expected (Produce with acks = 0).
@@ -47,6 +52,11 @@ impl Answer {
         Self::Now(response.into())
     }
 
+    /// An answer that waits and holds little meanwhile.
+    pub(crate) fn waits(pending: impl Future<Output = Response> + Send + 'static) -> Self {
+        Self::Waits { pending: Box::pin(pending), bytes: 0 }
+    }
+
     /// The same answer, asking the client to send nothing for so many ms, unless it asks for more already.
     pub(crate) fn throttled(self, throttle_ms: i32) -> Self {
         if throttle_ms <= 0 {
@@ -54,8 +64,8 @@ impl Answer {
         }
         match self {
             Self::Now(response) => Self::Now(throttle(response, throttle_ms)),
-            Self::Waits(pending) => {
-                Self::Waits(Box::pin(async move { throttle(pending.await, throttle_ms) }))
+            Self::Waits { pending, bytes } => {
+                Self::Waits { pending: Box::pin(async move { throttle(pending.await, throttle_ms) }), bytes }
             }
             Self::Blocks(pending) => {
                 Self::Blocks(Box::pin(async move { pending.await.throttled(throttle_ms) }))
@@ -110,7 +120,7 @@ pub(crate) enum Departure {
 pub(crate) struct Order<T> {
     begun: VecDeque<Entry<T>>,
     limit: usize,
-    /// The bytes of answers that wait for older ones.
+    /// The bytes of answers that wait.
     held: usize,
     closing: bool,
 }
@@ -120,7 +130,7 @@ struct Entry<T> {
     answer: Answer,
     course: Course,
     reservation: Option<Reservation>,
-    /// The bytes of the answer, if it waits for older ones.
+    /// The bytes of the answer, if it waits.
     held: usize,
 }
 
@@ -180,7 +190,7 @@ impl<T> Order<T> {
         }
         let oldest = self.begun.front_mut().expect("the caller has seen that something has begun");
         match &mut oldest.answer {
-            Answer::Waits(pending) => match pending.as_mut().poll(context) {
+            Answer::Waits { pending, .. } => match pending.as_mut().poll(context) {
                 Poll::Ready(response) => {
                     oldest.answer = Answer::Now(response);
                     oldest.course.answered = Instant::now();
@@ -197,15 +207,17 @@ impl<T> Order<T> {
             Answer::Now(response) => Departure::Response(response),
             Answer::Silent => Departure::Silent,
             Answer::Close { reason } => Departure::Close { reason },
-            Answer::Waits(_) | Answer::Blocks(_) => unreachable!("a pending answer was polled to its end"),
+            Answer::Waits { .. } | Answer::Blocks(_) => {
+                unreachable!("a pending answer was polled to its end")
+            }
         };
         Poll::Ready(Some((ticket, course, departure)))
     }
 }
 
 impl<T> Entry<T> {
-    /// Takes over `answer`. A request that has had its effect gives back its memory at once. Returns how many bytes wait for
-    /// older answers now.
+    /// Takes over `answer`. A request that has had its effect gives back its memory at once. Returns how many bytes of it
+    /// wait now.
     fn hold(&mut self, answer: Answer, has_older: bool) -> usize {
         if !matches!(answer, Answer::Blocks(_)) {
             self.reservation = None;
@@ -213,6 +225,7 @@ impl<T> Entry<T> {
         }
         self.held = match &answer {
             Answer::Now(response) if has_older => size(response),
+            Answer::Waits { bytes, .. } => *bytes,
             _ => 0,
         };
         self.answer = answer;
@@ -252,7 +265,7 @@ mod tests {
 
     fn waits() -> (oneshot::Sender<i16>, Answer) {
         let (sender, receiver) = oneshot::channel();
-        (sender, Answer::Waits(Box::pin(async move { response(receiver.await.expect("it is sent")) })))
+        (sender, Answer::waits(async move { response(receiver.await.expect("it is sent")) }))
     }
 
     fn poll(order: &mut Order<i16>) -> Poll<Option<i16>> {
@@ -332,6 +345,16 @@ mod tests {
         // What waits for nobody does not count.
         order.push(3, Instant::now(), Answer::now(large), None);
         assert!(order.may_begin());
+    }
+
+    #[test]
+    fn answers_that_hold_much_while_they_wait_count_too() {
+        let mut order = Order::new(8);
+        let large = || Answer::Waits { pending: Box::pin(std::future::pending()), bytes: MOST_HELD / 2 };
+        order.push(0, Instant::now(), large(), None);
+        assert!(order.may_begin());
+        order.push(1, Instant::now(), large().throttled(100), None);
+        assert!(!order.may_begin());
     }
 
     #[test]

@@ -221,3 +221,33 @@ async fn no_client_holds_up_a_shutdown() {
     timeout(LONG, harness.finish()).await.expect("nobody is waited for");
     flooding.join().expect("its connection is closed");
 }
+
+/// What ends the connection behind whole requests does not take their answers along.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_came_before_the_end_of_a_connection_is_answered() {
+    const WHOLE: usize = 15;
+    let harness = Harness::start(Way::Tcp).await;
+    create_topic(&harness.connect().await, "t", 1).await;
+    let nowhere = frame(produce_request("nowhere", 0, vec![(0, batch(["x"]))]), PRODUCE);
+    let half = frame(MetadataRequest::default(), 9);
+    let mut unknown = BytesMut::new();
+    unknown.put_i32(10);
+    unknown.put_i16(999);
+    unknown.put_slice(&[0; 8]);
+    let ends = [&half[..half.len() / 2], &unknown[..], &[0xff; 4], &nowhere[..]];
+    for acks in [1, -1] {
+        for end in ends {
+            let whole = frame(produce_request("t", acks, vec![(0, batch(["x"]))]), PRODUCE).repeat(WHOLE);
+            let mut socket = socket(&harness).await;
+            socket.write_all(&[&whole, end].concat()).await.expect("the socket is open");
+            socket.shutdown().await.expect("the socket is open");
+            for _ in 0..WHOLE {
+                answered(&mut socket).await;
+            }
+            closed(&mut socket).await;
+        }
+    }
+    let appended = crate::calls::list_offset(&harness.connect().await, "t", -1).await.offset;
+    assert_eq!(appended, (2 * ends.len() * WHOLE) as i64);
+    harness.finish().await;
+}

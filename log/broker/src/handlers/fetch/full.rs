@@ -24,7 +24,7 @@ pub(super) fn begin(context: &RequestContext, request: FetchRequest, opens: bool
         Some(attempt) if fetch.is_satisfied(&attempt) || Instant::now() >= fetch.terms.deadline => {
             Answer::Now(fetch.answer(attempt))
         }
-        _ => Answer::Waits(Box::pin(Arc::new(fetch).wait())),
+        _ => Answer::waits(Arc::new(fetch).wait()),
     }
 }
 

@@ -45,9 +45,9 @@ pub(super) fn begin(
     match fetch.attempt(&looks, Looking::InMemory) {
         Some(attempt) => match fetch.settle(attempt) {
             Outcome::Answer(response) => Answer::now(response),
-            Outcome::Wait => Answer::Waits(Box::pin(Arc::new(fetch).wait())),
+            Outcome::Wait => Answer::waits(Arc::new(fetch).wait()),
         },
-        None => Answer::Waits(Box::pin(Arc::new(fetch).wait())),
+        None => Answer::waits(Arc::new(fetch).wait()),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) async fn begin(context: RequestContext, request: ShareFetchRequest) -
     let terms = Terms::of(&request, mode, &settings, &context.core.config);
     let core = Arc::clone(&context.core);
     let fetch = Fetch { core, key, session: number, settings, sources, refused, terms };
-    Answer::Waits(Box::pin(async move { Arc::new(fetch).answer(acknowledged).await }))
+    Answer::waits(async move { Arc::new(fetch).answer(acknowledged).await })
 }
 
 /// The answer that refuses a request.
