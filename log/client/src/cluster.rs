@@ -24,6 +24,9 @@ use crate::node::Node;
 use crate::pool::Pool;
 use crate::tcp::TcpConnector;
 
+/// With so many attempts in vain to find the cluster, it is told.
+const ATTEMPTS_IN_SILENCE: u64 = 3;
+
 type Refresh = Shared<BoxFuture<'static, Result<Arc<Metadata>>>>;
 
 /// What all producers, consumers and admins of a client share.
@@ -112,10 +115,19 @@ impl Cluster {
             config,
         });
         let mut retry = cluster.retry("connecting to the cluster");
+        let mut attempts = 0_u64;
         loop {
             match cluster.refresh().await {
                 Ok(_) => return Ok(cluster),
-                Err(error) => retry.pause(error).await?,
+                Err(error) => {
+                    attempts += 1;
+                    // Whoever waits should know for what; the first attempt may come while the broker starts.
+                    if attempts == ATTEMPTS_IN_SILENCE {
+                        let trying_for_ms = cluster.config.api_timeout_ms;
+                        tracing::warn!(%error, trying_for_ms, "no broker answers yet");
+                    }
+                    retry.pause(error).await?;
+                }
             }
         }
     }

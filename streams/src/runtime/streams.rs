@@ -48,7 +48,7 @@ impl Streams {
     ///
     /// # Errors
     /// When the configuration or the topology cannot work, a topic is missing, the state directory is in use,
-    /// or the cluster cannot be reached.
+    /// or the cluster cannot be reached within the client's API timeout.
     pub fn start(topology: Topology, config: StreamsConfig, client: ClientConfig) -> Result<Self, Error> {
         // On a thread of its own, so that it may be called from within a runtime.
         let started = std::thread::spawn(move || Self::start_here(topology, config, client)).join();

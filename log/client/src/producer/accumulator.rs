@@ -13,11 +13,13 @@ use tokio::time::Instant;
 use super::batch::{Batch, Filling, Fit, Hold, RecordParts};
 use super::delivery::Delivery;
 use super::memory::Memory;
+use crate::config::ProducerConfig;
 use crate::error::{Error, Result};
 
 /// The batches that fill, by partition.
 pub(super) struct Accumulator {
     compression: Compression,
+    is_idempotent: bool,
     batch_size: usize,
     linger: Duration,
     /// Guards which topics there are; never held while a batch is.
@@ -100,11 +102,12 @@ impl TopicBatches {
 }
 
 impl Accumulator {
-    pub(super) fn new(compression: Compression, batch_size: usize, linger: Duration) -> Self {
+    pub(super) fn new(config: &ProducerConfig) -> Self {
         Self {
-            compression,
-            batch_size,
-            linger,
+            compression: config.compression,
+            is_idempotent: config.is_idempotent(),
+            batch_size: config.batch_size,
+            linger: Duration::from_millis(config.linger_ms),
             topics: RwLock::new(HashMap::new()),
             open: AtomicUsize::new(0),
         }
@@ -132,7 +135,7 @@ impl Accumulator {
         for partition in partitions.len()..count {
             partitions.push(Arc::new(PartitionBatch {
                 partition: TopicPartition::new(name.clone(), partition as i32),
-                filling: Mutex::new((Filling::new(self.compression), Compressor::new())),
+                filling: Mutex::new((Filling::new(self.compression, self.is_idempotent), Compressor::new())),
                 is_open: AtomicBool::new(false),
             }));
         }

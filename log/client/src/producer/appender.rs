@@ -150,7 +150,7 @@ impl Appender {
         for partition in topic.partitions.len()..count {
             topic.partitions.push(Partition {
                 partition: TopicPartition::new(topic.name.clone(), partition as i32),
-                filling: Filling::new(core.config.compression),
+                filling: Filling::new(core.config.compression, core.config.is_idempotent()),
             });
         }
     }

@@ -20,6 +20,8 @@ const FIRST_RESERVATION: usize = 4 << 10;
 /// A batch that fills. It is reused when it has been closed.
 pub(super) struct Filling {
     builder: BatchBuilder,
+    /// Whether batches are given a sequence number when they are sent.
+    is_idempotent: bool,
     /// Bytes taken from the budget.
     reserved: usize,
     /// Bytes that the batch before had.
@@ -71,9 +73,10 @@ impl RecordParts<'_> {
 }
 
 impl Filling {
-    pub(super) fn new(compression: Compression) -> Self {
+    pub(super) fn new(compression: Compression, is_idempotent: bool) -> Self {
         Self {
             builder: BatchBuilder::new(compression, None, 0),
+            is_idempotent,
             reserved: 0,
             usual: FIRST_RESERVATION,
             opened: None,
@@ -174,7 +177,10 @@ impl Filling {
         if self.is_empty() {
             return None;
         }
-        let records = self.builder.finish(compressor, None);
+        let records = match self.is_idempotent {
+            true => self.builder.finish_unsummed(compressor),
+            false => self.builder.finish(compressor, None),
+        };
         let reserved = records.size_in_bytes().min(self.reserved);
         memory.give_back(self.reserved - reserved);
         self.usual = self.reserved.max(FIRST_RESERVATION);

@@ -73,10 +73,9 @@ impl Producer {
             .transactional_id
             .as_deref()
             .map(|id| Transaction::new(&cluster, id, config.transaction_timeout_ms));
-        let linger = Duration::from_millis(config.linger_ms);
         let core = Arc::new(Core {
             memory: Memory::new(config.buffer_memory),
-            accumulator: Accumulator::new(config.compression, config.batch_size, linger),
+            accumulator: Accumulator::new(&config),
             transaction,
             tally: Tally::default(),
             cluster,

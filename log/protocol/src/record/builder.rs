@@ -150,11 +150,31 @@ impl BatchBuilder {
     /// # Panics
     /// When no record has been added: there are no empty batches.
     pub fn finish(&mut self, compressor: &mut Compressor, producer: Option<&BatchProducer>) -> RecordBatch {
+        self.take(compressor, producer, complete)
+    }
+
+    /// As [`finish`](Self::finish), for a batch that is yet given a [producer](RecordBatch::from_producer) before anyone
+    /// sees it: it has no checksum until then, so that none is computed in vain.
+    ///
+    /// # Panics
+    /// When no record has been added.
+    pub fn finish_unsummed(&mut self, compressor: &mut Compressor) -> RecordBatch {
+        self.take(compressor, None, complete_unsummed)
+    }
+
+    fn take(
+        &mut self,
+        compressor: &mut Compressor,
+        producer: Option<&BatchProducer>,
+        complete: impl FnOnce(&mut BatchHeader, &mut [u8]),
+    ) -> RecordBatch {
         assert!(self.records_count > 0, "a batch has at least one record");
-        self.expected_size = self.buffer.len();
+        // The last record of a full batch asks for a little more than it takes.
+        self.expected_size = self.buffer.len() + self.buffer.len() / 16;
         let mut header = self.header(producer);
         if self.compression == Compression::None {
-            let mut batch = self.buffer.split();
+            // All of it: what shared its memory with the next batch would be copied when it is changed.
+            let mut batch = std::mem::take(&mut self.buffer);
             self.records_count = 0;
             complete(&mut header, &mut batch);
             return RecordBatch::from_parts(header, batch.freeze());
@@ -188,12 +208,16 @@ impl BatchBuilder {
 
 /// Writes the header over the room for it, with the length and the checksum of what follows.
 pub(super) fn complete(header: &mut BatchHeader, batch: &mut [u8]) {
+    complete_unsummed(header, batch);
+    stamp_checksum(batch);
+    header.crc = u32::from_be_bytes([batch[17], batch[18], batch[19], batch[20]]);
+}
+
+fn complete_unsummed(header: &mut BatchHeader, batch: &mut [u8]) {
     header.batch_length = i32::try_from(batch.len() - BatchHeader::OVERHEAD)
         .expect("append keeps batches below 2 GiB and codecs do not double them");
     let room = batch.first_chunk_mut::<{ BatchHeader::SIZE }>().expect("room was made for the header");
     header.write(room);
-    stamp_checksum(batch);
-    header.crc = u32::from_be_bytes([batch[17], batch[18], batch[19], batch[20]]);
 }
 
 #[inline(always)]

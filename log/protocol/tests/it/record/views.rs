@@ -189,6 +189,31 @@ fn half_a_header_is_not_stamped() {
 }
 
 #[test]
+fn a_batch_that_is_given_its_producer_later_is_the_same_and_not_copied() {
+    for compression in Compression::ALL {
+        let mut builder = BatchBuilder::new(compression, None, 0);
+        for _ in 0..2 {
+            for record in three() {
+                builder
+                    .append(
+                        record.timestamp,
+                        record.key.as_deref(),
+                        record.value.as_deref(),
+                        record.headers(),
+                    )
+                    .expect("fits");
+            }
+            let unsummed = builder.finish_unsummed(&mut Compressor::new());
+            assert!(unsummed.verify().is_err(), "{compression}: it has no checksum");
+            let before = unsummed.bytes().as_ptr();
+            let batch = unsummed.from_producer(&PRODUCER);
+            assert_eq!(batch.bytes().as_ptr(), before, "{compression}");
+            assert_eq!(batch, build(&three(), compression, Some(&PRODUCER)));
+        }
+    }
+}
+
+#[test]
 fn the_builder_knows_its_size_and_starts_afresh() {
     let mut builder = BatchBuilder::new(Compression::None, None, 1024);
     let mut compressor = Compressor::new();
