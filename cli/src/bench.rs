@@ -5,7 +5,8 @@ mod transactions;
 
 use std::time::{Duration, Instant};
 
-use thalweg_client::{Acks, Consumer, ConsumerConfig, OffsetReset, ProducerConfig};
+use bytes::Bytes;
+use thalweg_client::{Acks, Consumer, ConsumerConfig, OffsetReset, ProducerConfig, ProducerRecord};
 use thalweg_protocol::{Compression, Scratch, TopicPartition};
 
 use crate::consume::DECOMPRESSED_BYTES;
@@ -33,6 +34,9 @@ pub enum BenchCommand {
         /// When a record counts as written
         #[arg(long, value_enum, default_value_t = AcksArg::All)]
         acks: AcksArg,
+        /// Send each record alone, and wait for it before the next
+        #[arg(long)]
+        one_by_one: bool,
     },
     /// Read records from the start as fast as they come
     Consume {
@@ -61,8 +65,12 @@ pub async fn run(command: BenchCommand, target: &TargetArgs, format: Format) -> 
     }
     let target = target.open().await?;
     let result = match command {
-        BenchCommand::Produce { topic, records, size, compression, acks } => {
-            produce(&target, &topic, Load { records, size, compression, acks: acks.into() }, format).await
+        BenchCommand::Produce { topic, records, size, compression, acks, one_by_one } => {
+            let load = Load { records, size, compression, acks: acks.into() };
+            match one_by_one {
+                true => produce_one_by_one(&target, &topic, load, format).await,
+                false => produce(&target, &topic, load, format).await,
+            }
         }
         BenchCommand::Consume { topic, records } => consume(&target, &topic, records, format).await,
         BenchCommand::Latency(args) => latency::measure(&target, args, format).await,
@@ -161,6 +169,23 @@ async fn produce(target: &Target, topic: &str, load: Load, format: Format) -> an
         measured.print("produced", records, records.saturating_mul(size as u64), format)
     })
     .await??;
+    Ok(producer.close().await?)
+}
+
+async fn produce_one_by_one(target: &Target, topic: &str, load: Load, format: Format) -> anyhow::Result<()> {
+    let Load { records, size, compression, acks } = load;
+    target.partitions_of(topic).await?;
+    let config = ProducerConfig { compression, acks, linger_ms: 0, ..ProducerConfig::default() };
+    let producer = target.client().producer(config)?;
+    let value = Bytes::from(noise(size));
+    let bar = progress(Some(records));
+    let measured = Measured::begin();
+    for index in 0..records {
+        producer.send(ProducerRecord::new(topic, value.clone())).await?.await?;
+        bar.set_position(index);
+    }
+    bar.finish_and_clear();
+    measured.print("produced", records, records.saturating_mul(size as u64), format)?;
     Ok(producer.close().await?)
 }
 

@@ -1,5 +1,7 @@
 //! Two brokers under the same clients.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,6 +17,9 @@ use crate::process::{binary, run};
 
 const HEAP: &str = "512m";
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// So many different lines are written for kcat.
+const LINES: usize = 4096;
 
 /// One side of the comparison: where it listens, and its process.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +115,26 @@ impl<'a> Side<'a> {
         rate_of_java_consumer(&String::from_utf8(run(&mut command)?.stdout)?)
     }
 
+    /// kcat, which is librdkafka and little else, its settings as they come; returns its records a second, its start included.
+    pub(super) fn librdkafka_produces(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+        let lines = tempfile::NamedTempFile::new()?;
+        write_lines(lines.as_file(), load)?;
+        let mut command = Command::new("kcat");
+        command.args(["-P", "-b", self.address, "-t", topic, "-z", load.codec, "-X", "acks=all", "-l"]);
+        let begun = Instant::now();
+        run(command.arg(lines.path()))?;
+        Ok(load.records as f64 / begun.elapsed().as_secs_f64())
+    }
+
+    pub(super) fn librdkafka_consumes(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
+        let mut command = Command::new("kcat");
+        command.args(["-C", "-q", "-b", self.address, "-t", topic, "-o", "beginning", "-f", ""]);
+        command.args(["-c", &load.records.to_string()]);
+        let begun = Instant::now();
+        run(&mut command)?;
+        Ok(load.records as f64 / begun.elapsed().as_secs_f64())
+    }
+
     pub(super) fn ours_produces(&self, topic: &str, load: Load) -> anyhow::Result<f64> {
         let (records, size) = (load.records.to_string(), load.size.to_string());
         rate_of_ours(&self.thalweg(&["bench", "produce", topic, "-n", &records, "-s", &size])?)
@@ -131,6 +156,19 @@ pub fn start_and_memory(brokers: &Brokers) -> anyhow::Result<[Row; 2]> {
     let held = |side: Side<'_>| peak_megabytes(side.process);
     memory.rounds.push((held(brokers.thalweg())?, held(brokers.kafka())?));
     Ok([start, memory])
+}
+
+/// Writes the values of `load`, a line each.
+fn write_lines(file: &File, load: Load) -> anyhow::Result<()> {
+    let mut random = fastrand::Rng::with_seed(7);
+    let size = load.size as usize;
+    let noise: Vec<u8> = (0..size + LINES).map(|_| random.alphanumeric() as u8).collect();
+    let mut file = BufWriter::new(file);
+    for at in (0..LINES).cycle().zip(0..load.records).map(|(at, _)| at) {
+        file.write_all(noise.get(at..at + size).unwrap_or_default())?;
+        file.write_all(b"\n")?;
+    }
+    Ok(file.flush()?)
 }
 
 /// The rate in "… 687000.1 records/sec (65.52 MB/sec) …", of the last such line.

@@ -53,50 +53,86 @@ pub fn of_the_machine(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyho
     Ok(vec![produce, consume, kept])
 }
 
-/// Our producer with the broker in its own process, and over TCP.
+/// Our producer with the broker in its own process, and over TCP: as fast as it goes, and with each record sent alone.
 ///
 /// # Errors
 /// When a client fails.
 pub fn of_the_socket(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyhow::Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (size, durability) in [(100, "durable"), (100, "relaxed"), (SIZE, "durable"), (SIZE, "relaxed")] {
-        let mut row =
-            Row::new(format!("producing {size} B, {durability}: records per CPU-s of client and broker"));
+    let fast = |size, durability| {
         let records = (gigabytes * 1e9) as u64 / size;
+        Producing {
+            what: format!("producing {size} B, {durability}"),
+            records,
+            size,
+            durability,
+            options: &[],
+        }
+    };
+    let one_by_one = |durability| Producing {
+        what: format!("producing 100 B, each waited for before the next, {durability}"),
+        records: (gigabytes * 2e4) as u64,
+        size: 100,
+        durability,
+        options: &["--one-by-one"],
+    };
+    let cases = [
+        fast(100, "durable"),
+        fast(100, "relaxed"),
+        fast(SIZE, "durable"),
+        fast(SIZE, "relaxed"),
+        one_by_one("durable"),
+        one_by_one("relaxed"),
+    ];
+    let mut rows = Vec::new();
+    for case in cases {
+        let mut row = Row::new(format!("{}: records per CPU-s of client and broker", case.what));
         for number in 1..=rounds {
-            eprintln!("in process, {size} B, {durability}: round {number} of {rounds}");
-            row.rounds.push((
-                in_process(records, size, durability)?,
-                over_tcp(brokers.thalweg(), records, size, durability, number)?,
-            ));
+            eprintln!("in process, {}: round {number} of {rounds}", case.what);
+            row.rounds.push((case.in_process()?, case.over_tcp(brokers.thalweg(), number)?));
         }
         rows.push(row);
     }
     Ok(rows)
 }
 
-fn in_process(records: u64, size: u64, durability: &str) -> anyhow::Result<f64> {
-    let directory = tempfile::tempdir()?;
-    let data = directory.path().to_str().context("the path is UTF-8")?;
-    let thalweg = |arguments: &[&str]| -> anyhow::Result<String> {
-        let output = run(Command::new(binary("thalweg")?).args(arguments).args(["--data", data]))?;
-        Ok(String::from_utf8(output.stdout)?)
-    };
-    let durability = format!("durability={durability}");
-    thalweg(&["topic", "create", "limits", "--partitions", &PARTITIONS.to_string(), "-c", &durability])?;
-    let (records_text, size) = (records.to_string(), size.to_string());
-    let said = thalweg(&["bench", "produce", "limits", "-n", &records_text, "-s", &size])?;
-    Ok(records as f64 / Said::parse(&said)?.cpu_seconds)
+/// What `thalweg bench produce` is given to do.
+struct Producing {
+    what: String,
+    records: u64,
+    /// Bytes of each value.
+    size: u64,
+    durability: &'static str,
+    options: &'static [&'static str],
 }
 
-fn over_tcp(side: Side<'_>, records: u64, size: u64, durability: &str, number: usize) -> anyhow::Result<f64> {
-    let topic = format!("limits-{size}-{durability}-{number}");
-    side.create(&topic, PARTITIONS, &[&format!("durability={durability}")])?;
-    let (records_text, size) = (records.to_string(), size.to_string());
-    let (said, broker) =
-        side.metered(|| side.thalweg(&["bench", "produce", &topic, "-n", &records_text, "-s", &size]))?;
-    side.delete(&topic)?;
-    Ok(records as f64 / (Said::parse(&said)?.cpu_seconds + broker))
+impl Producing {
+    /// Has `thalweg` make a topic and produce. Returns what it says.
+    fn run(&self, topic: &str, thalweg: impl Fn(&[&str]) -> anyhow::Result<String>) -> anyhow::Result<Said> {
+        let (partitions, durability) = (PARTITIONS.to_string(), format!("durability={}", self.durability));
+        thalweg(&["topic", "create", topic, "--partitions", &partitions, "-c", &durability])?;
+        let (records, size) = (self.records.to_string(), self.size.to_string());
+        let bench = ["bench", "produce", topic, "-n", &records, "-s", &size];
+        Said::parse(&thalweg(&[&bench, self.options].concat())?)
+    }
+
+    /// Records a CPU-second.
+    fn in_process(&self) -> anyhow::Result<f64> {
+        let directory = tempfile::tempdir()?;
+        let data = directory.path().to_str().context("the path is UTF-8")?;
+        let said = self.run("limits", |arguments| {
+            let output = run(Command::new(binary("thalweg")?).args(arguments).args(["--data", data]))?;
+            Ok(String::from_utf8(output.stdout)?)
+        })?;
+        Ok(self.records as f64 / said.cpu_seconds)
+    }
+
+    /// Records a CPU-second of both processes.
+    fn over_tcp(&self, side: Side<'_>, number: usize) -> anyhow::Result<f64> {
+        let topic = format!("{}-{number}", self.what.replace([' ', ','], "-"));
+        let (said, broker) = side.metered(|| self.run(&topic, |arguments| side.thalweg(arguments)))?;
+        side.delete(&topic)?;
+        Ok(self.records as f64 / (said.cpu_seconds + broker))
+    }
 }
 
 impl Side<'_> {

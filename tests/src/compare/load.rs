@@ -57,31 +57,74 @@ impl Load {
     }
 }
 
-/// Java's clients on each.
-struct Java {
+/// Clients that run unchanged against both brokers.
+#[derive(Clone, Copy, Debug)]
+enum Clients {
+    Java,
+    Librdkafka,
+}
+
+impl Clients {
+    /// As the rows name them.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Java => "Java's",
+            Self::Librdkafka => "librdkafka's",
+        }
+    }
+
+    /// Records a second.
+    fn produce(self, side: Side<'_>, topic: &str, load: Load) -> anyhow::Result<f64> {
+        match self {
+            Self::Java => side.java_produces(topic, load),
+            Self::Librdkafka => side.librdkafka_produces(topic, load),
+        }
+    }
+
+    /// Records a second.
+    fn consume(self, side: Side<'_>, topic: &str, load: Load) -> anyhow::Result<f64> {
+        match self {
+            Self::Java => side.java_consumes(topic, load),
+            Self::Librdkafka => side.librdkafka_consumes(topic, load),
+        }
+    }
+}
+
+/// The same clients on each.
+struct Same {
+    clients: Clients,
     produce_cpu: Row,
     consume_cpu: Row,
     produce: Row,
     consume: Row,
 }
 
-impl Java {
-    fn new(case: Case) -> Self {
-        let row = |what: &str| Row::new(what.replace("CASE", &case.name()));
+impl Same {
+    fn new(clients: Clients, case: Case) -> Self {
+        let row =
+            |what: &str| Row::new(what.replace("CLIENT's", clients.name()).replace("CASE", &case.name()));
+        // Java's are what these rows are about unless they say otherwise.
+        let cpu = |what: &str| {
+            row(&match clients {
+                Clients::Java => format!("broker, {what} CASE: CPU-s per GB"),
+                Clients::Librdkafka => format!("broker, {what} CASE by CLIENT's clients: CPU-s per GB"),
+            })
+        };
         Self {
-            produce_cpu: row("broker, producing CASE: CPU-s per GB"),
-            consume_cpu: row("broker, consuming CASE: CPU-s per GB"),
-            produce: row("Java's producer on each, CASE: records/s"),
-            consume: row("Java's consumer on each, CASE: records/s"),
+            clients,
+            produce_cpu: cpu("producing"),
+            consume_cpu: cpu("consuming"),
+            produce: row("CLIENT's producer on each, CASE: records/s"),
+            consume: row("CLIENT's consumer on each, CASE: records/s"),
         }
     }
 
     fn round(&mut self, brokers: &Brokers, case: Case, load: Load, number: usize) -> anyhow::Result<()> {
-        let topic = case.topic("java", number);
+        let topic = case.topic(self.clients.name().trim_end_matches("'s"), number);
         let measure = |side: Side<'_>| {
             side.create(&topic, case.partitions, &[])?;
-            let (produced, produce_cpu) = side.metered(|| side.java_produces(&topic, load))?;
-            let (consumed, consume_cpu) = side.metered(|| side.java_consumes(&topic, load))?;
+            let (produced, produce_cpu) = side.metered(|| self.clients.produce(side, &topic, load))?;
+            let (consumed, consume_cpu) = side.metered(|| self.clients.consume(side, &topic, load))?;
             side.delete(&topic)?;
             anyhow::Ok([produced, produce_cpu / load.gigabytes(), consumed, consume_cpu / load.gigabytes()])
         };
@@ -122,7 +165,7 @@ impl Own {
         case: Case,
         load: Load,
         number: usize,
-        java: &Java,
+        java: &Same,
     ) -> anyhow::Result<()> {
         let kafkas = |row: &Row| row.rounds.last().map(|round| round.1).context("Java's clients came first");
         let topic = case.topic("ours", number);
@@ -151,18 +194,20 @@ pub fn compare(brokers: &Brokers, rounds: usize, gigabytes: f64) -> anyhow::Resu
     let mut rows = Vec::new();
     for size in SIZES {
         let plain = Case { size, partitions: PLAIN.0, codec: PLAIN.1 };
-        Java::new(plain).round(brokers, plain, Load::of(plain, gigabytes / 4.0), 0)?;
-        let (mut java, mut own) = (Java::new(plain), Own::new(plain));
+        Same::new(Clients::Java, plain).round(brokers, plain, Load::of(plain, gigabytes / 4.0), 0)?;
+        let (mut java, mut own) = (Same::new(Clients::Java, plain), Own::new(plain));
+        let mut librdkafka = Same::new(Clients::Librdkafka, plain);
         for number in 1..=rounds {
             eprintln!("records of {}: round {number} of {rounds}", plain.name());
             let load = Load::of(plain, gigabytes);
             java.round(brokers, plain, load, number)?;
             own.round(brokers.thalweg(), plain, load, number, &java)?;
+            librdkafka.round(brokers, plain, Load::of(plain, gigabytes / 2.0), number)?;
         }
-        rows.extend(java.into_rows().into_iter().chain(own.into_rows()));
+        rows.extend(java.into_rows().into_iter().chain(own.into_rows()).chain(librdkafka.into_rows()));
         for (partitions, codec) in OTHERS {
             let case = Case { size, partitions, codec };
-            let mut java = Java::new(case);
+            let mut java = Same::new(Clients::Java, case);
             for number in 1..=rounds {
                 eprintln!("records of {}: round {number} of {rounds}", case.name());
                 java.round(brokers, case, Load::of(case, gigabytes / 2.0), number)?;
