@@ -68,10 +68,9 @@ Formats: what goes in and out
   produce --input text      a line is a record, its bytes are the value; --key-delimiter TEXT splits a key off
   produce --input json      a line is a JSON object and the value; --key FIELD and --timestamp FIELD take fields of it
   produce --input record    a line is a whole record as `consume --format json` prints it, with key, value, headers and timestamp;
-                            --keep-partition takes its partition, too
+                            --keep-partition takes its partition, too. Blank lines are passed over here and in json
   produce --input csv       a row is a record, as a JSON object named by the header row; --key and --timestamp take columns,
                             --null TEXT is how a missing value is spelled. Fields that are plain numbers become numbers
-                            Blank lines between JSON objects are passed over
   produce --header N=V      a header of each record; may be repeated
   produce --empty-as-null   (-Z) with text: an empty value is null, a tombstone, and an empty key, too
   produce --file FILE       plain, gzip or Zstandard, told by the first bytes
