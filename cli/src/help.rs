@@ -67,7 +67,7 @@ Formats: what goes in and out
 
   produce --input text      a line is a record, its bytes are the value; --key-delimiter TEXT splits a key off
   produce --input json      a line is a JSON object and the value; --key FIELD and --timestamp FIELD take fields of it
-  produce --input record    a line is a whole record as `consume --format json` prints it, with key, value, headers and timestamp;
+  produce --input record    a line is a whole record as `consume --format json` prints it, with key, value, headers and time;
                             --keep-partition takes its partition, too. Blank lines are passed over here and in json
   produce --input csv       a row is a record, as a JSON object named by the header row; --key and --timestamp take columns,
                             --null TEXT is how a missing value is spelled. Fields that are plain numbers become numbers

@@ -37,8 +37,13 @@ const NO_TIMESTAMP: i64 = -1;
 /// # Errors
 /// With what is wrong with the line as text.
 pub(super) fn read(record: &mut InputRecord) -> Result<(), String> {
-    let line: RecordLine<'_> = serde_json::from_slice(&record.value)
-        .map_err(|error| format!("this is no record as `consume --format json` prints it: {error}"))?;
+    let no_record =
+        |error: &dyn fmt::Display| format!("this is no record as `consume --format json` prints it: {error}");
+    // An array of all that would do for the decoder, too.
+    if record.value.trim_ascii_start().first() != Some(&b'{') {
+        return Err(no_record(&"it is not a JSON object"));
+    }
+    let line: RecordLine<'_> = serde_json::from_slice(&record.value).map_err(|error| no_record(&error))?;
     if line.timestamp.is_some_and(|time| time < NO_TIMESTAMP) {
         return Err("its timestamp is before 1970: no record can have such a time".to_owned());
     }
@@ -83,12 +88,13 @@ impl<'de> Visitor<'de> for BytesVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Bytes<'de>, A::Error> {
-        let Some(("base64", text)) = map.next_entry::<&str, Cow<'de, str>>()? else {
+        if map.next_key::<Cow<'de, str>>()?.as_deref() != Some("base64") {
             return Err(de::Error::custom("bytes that are no text are written {\"base64\": …}"));
-        };
+        }
+        let text = map.next_value::<Cow<'de, str>>()?;
         let bytes = decode_base64(&text)
             .ok_or_else(|| de::Error::custom(format!("`{text}` is not base64 with its padding")))?;
-        match map.next_key::<&str>()? {
+        match map.next_key::<Cow<'de, str>>()? {
             None => Ok(Bytes(Some(Cow::Owned(bytes)))),
             Some(key) => Err(de::Error::custom(format!("`{key}` stands beside base64"))),
         }
@@ -150,14 +156,15 @@ mod tests {
             record.headers.iter().map(|(name, value)| (name.as_slice(), value.as_deref())).collect();
         assert_eq!(headers, [(&b"a"[..], Some(&b"1"[..])), (b"a", None), (b"b", Some(b"\xff"))]);
         let record = line(r#" {"value":null,"timestamp":-1} "#).expect("a tombstone");
-        assert_eq!((record.value(), record.key, record.timestamp), (None, None, Some(-1)));
+        assert_eq!((record.value(), record.key.as_ref(), record.timestamp), (None, None, Some(-1)));
         assert_eq!(line(r#"{"value":""}"#).expect("an empty value").value(), Some(&b""[..]));
     }
 
     #[test]
     fn what_is_no_record_is_told() {
         for (text, said) in [
-            ("[]", "no record as `consume --format json` prints it"),
+            ("x", "no record as `consume --format json` prints it: it is not a JSON object"),
+            (r#"[0,0,0,"key","value",[]]"#, "it is not a JSON object"),
             (r#"{"key":"a"}"#, "missing field `value`"),
             (r#"{"value":"a","vlaue":"b"}"#, "unknown field `vlaue`"),
             (r#"{"value":{"a":1}}"#, "{\"base64\": …}"),
