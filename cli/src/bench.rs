@@ -11,7 +11,8 @@ use thalweg_protocol::{Compression, Scratch, TopicPartition};
 
 use crate::consume::DECOMPRESSED_BYTES;
 use crate::exit::{Exit, failure};
-use crate::output::{Format, line, progress};
+use crate::extents::Extents;
+use crate::output::{Format, counted, line, progress};
 use crate::produce::{AcksArg, codec, now_ms};
 use crate::target::{Target, TargetArgs};
 
@@ -42,9 +43,9 @@ pub enum BenchCommand {
     Consume {
         /// The topic
         topic: String,
-        /// How many records
-        #[arg(long, short = 'n', default_value_t = 1_000_000)]
-        records: u64,
+        /// How many records; all that there are at the start if not given
+        #[arg(long, short = 'n')]
+        records: Option<u64>,
     },
     /// Write records at a steady rate, and tell how long they take to a consumer
     Latency(latency::LatencyArgs),
@@ -122,7 +123,8 @@ impl Measured {
             }));
         }
         line(format_args!(
-            "{what} {records} records, {:.1} MB in {wall:.3} s: {:.0} records/s, {:.1} MB/s; {cpu:.3} CPU-s, {:.0} records/CPU-s",
+            "{what} {}, {:.1} MB in {wall:.3} s: {:.0} records/s, {:.1} MB/s; {cpu:.3} CPU-s, {:.0} records/CPU-s",
+            counted(records, "record"),
             bytes as f64 / 1e6,
             records as f64 / wall,
             bytes as f64 / 1e6 / wall,
@@ -198,16 +200,28 @@ fn noise(size: usize) -> Vec<u8> {
 /// Values begin at one of so many places in the noise.
 const NOISE: usize = 4096;
 
-async fn consume(target: &Target, topic: &str, records: u64, format: Format) -> anyhow::Result<()> {
+async fn consume(target: &Target, topic: &str, records: Option<u64>, format: Format) -> anyhow::Result<()> {
     let partitions = target.partitions_of(topic).await?;
+    let partitions: Vec<_> = (0..partitions).map(|partition| TopicPartition::new(topic, partition)).collect();
     let config = ConsumerConfig { offset_reset: OffsetReset::Earliest, ..ConsumerConfig::default() };
+    let extents = Extents::of(target.client().admin(), &partitions, config.isolation).await?;
     let mut consumer: Consumer = target.client().consumer(config)?;
-    consumer.assign((0..partitions).map(|partition| TopicPartition::new(topic, partition)))?;
-    let bar = progress(Some(records));
+    consumer.assign(partitions.iter().cloned())?;
+    let extent = |at| (extents.start(at).unwrap_or(0), extents.end(at).unwrap_or(0));
+    let offsets: u64 = partitions.iter().map(extent).map(|(start, end)| (end - start).max(0) as u64).sum();
+    let bar = progress(Some(records.unwrap_or(offsets)));
     let mut scratch = Scratch::new(DECOMPRESSED_BYTES);
     let measured = Measured::begin();
     let (mut count, mut bytes, mut last) = (0_u64, 0_u64, Instant::now());
-    while count < records {
+    // Not every offset has a record: without a number it is the positions that tell when all is read.
+    let is_read = |consumer: &Consumer, at| {
+        let (start, end) = extent(at);
+        start >= end || consumer.position(at).is_some_and(|position| position.0 >= end)
+    };
+    while match records {
+        Some(records) => count < records,
+        None => !partitions.iter().all(|at| is_read(&consumer, at)),
+    } {
         let polled = consumer.poll(Duration::from_millis(500)).await?;
         for fetched in &polled.batches {
             // As a reader would: every record is decoded, and its key and value are looked at.
@@ -221,9 +235,12 @@ async fn consume(target: &Target, topic: &str, records: u64, format: Format) -> 
         bar.set_position(count);
         if last.elapsed() > PATIENCE {
             bar.finish_and_clear();
+            let found = counted(count, "record");
             return Err(failure(
                 Exit::Failed,
-                format!("{topic} has only {count} records: no more came for {PATIENCE:?}"),
+                format!(
+                    "{topic} has only {found}: no more came for {PATIENCE:?}. Without -n all that there are are read"
+                ),
             ));
         }
     }

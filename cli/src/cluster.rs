@@ -1,10 +1,13 @@
 //! `thalweg cluster`: which nodes there are, and whether all is well.
 
+use std::collections::BTreeMap;
+
+use bytestring::ByteString;
 use comfy_table::{Table, presets};
-use thalweg_client::{PartitionMetadata, TopicMetadata};
+use thalweg_client::{ConfigResource, PartitionMetadata, TopicMetadata};
 
 use crate::exit::{Exit, failure};
-use crate::output::{Format, counted, line};
+use crate::output::{Format, counted, line, tell};
 use crate::target::{Target, TargetArgs};
 use crate::topic::{listed, numbers};
 
@@ -70,12 +73,16 @@ struct Trouble<'a> {
     what: &'static str,
 }
 
-fn trouble<'a>(topics: &'a [TopicMetadata]) -> Vec<Trouble<'a>> {
+/// `min_isr` has how many replicas in sync a topic asks of itself, for those topics of which that is known.
+fn trouble<'a>(topics: &'a [TopicMetadata], min_isr: &BTreeMap<ByteString, usize>) -> Vec<Trouble<'a>> {
     let partitions =
         topics.iter().flat_map(|topic| topic.partitions.iter().map(move |partition| (topic, partition)));
     let judged = partitions.filter_map(|(topic, partition)| {
         let what = match partition {
             at if at.leader.0 < 0 => "has no leader: nobody can read or write it",
+            at if min_isr.get(&topic.name).is_some_and(|least| at.isr.len() < *least) => {
+                "has fewer replicas in sync than its min.insync.replicas: producers with acks=all may be refused"
+            }
             at if !at.offline.is_empty() => "has replicas that are down",
             at if at.isr.len() < at.replicas.len() => "has replicas that are behind",
             _ => return None,
@@ -85,9 +92,31 @@ fn trouble<'a>(topics: &'a [TopicMetadata]) -> Vec<Trouble<'a>> {
     judged.collect()
 }
 
+/// How many replicas in sync each topic asks of itself. Topics whose configs are not told are left out, and that is said.
+async fn min_isr(target: &Target, topics: &[TopicMetadata]) -> BTreeMap<ByteString, usize> {
+    let resources: Vec<_> = topics.iter().map(|topic| ConfigResource::Topic(topic.name.clone())).collect();
+    let mut known = BTreeMap::new();
+    let mut silent = None;
+    for (resource, described) in target.client().admin().describe_configs(&resources).await {
+        let ConfigResource::Topic(topic) = resource else { continue };
+        match described {
+            Ok(configs) => {
+                let least =
+                    configs.get("min.insync.replicas").and_then(|entry| entry.value.as_deref()?.parse().ok());
+                known.extend(least.map(|least| (topic, least)));
+            }
+            Err(error) => drop(silent.get_or_insert(error)),
+        }
+    }
+    if let Some(error) = silent {
+        tell(format_args!("note: min.insync.replicas is not known of every topic: {error}"));
+    }
+    known
+}
+
 async fn health(target: &Target, format: Format) -> anyhow::Result<()> {
     let topics = target.client().admin().list_topics().await?;
-    let troubles = trouble(&topics);
+    let troubles = trouble(&topics, &min_isr(target, &topics).await);
     for Trouble { topic, partition, what } in &troubles {
         match format {
             Format::Json => line(serde_json::json!({
@@ -119,7 +148,8 @@ async fn health(target: &Target, format: Format) -> anyhow::Result<()> {
             "healthy": false, "topics": topics.len(), "partitions": partitions, "troubled": troubles.len(),
         }))?;
     }
-    let found = format!("{} of {partitions} partitions are not as they should be", troubles.len());
+    let are = if troubles.len() == 1 { "is not as it should be" } else { "are not as they should be" };
+    let found = format!("{} of {} {are}", troubles.len(), counted(partitions as u64, "partition"));
     Err(failure(Exit::Unhealthy, found))
 }
 
@@ -139,20 +169,26 @@ mod tests {
             isr: isr.iter().map(|node| NodeId(*node)).collect(),
             offline: offline.iter().map(|node| NodeId(*node)).collect(),
         };
+        let refused =
+            "has fewer replicas in sync than its min.insync.replicas: producers with acks=all may be refused";
         let cases = [
-            (partition(1, &[1, 2], &[]), None),
-            (partition(-1, &[], &[1, 2]), Some("has no leader: nobody can read or write it")),
-            (partition(1, &[1], &[2]), Some("has replicas that are down")),
-            (partition(1, &[1], &[]), Some("has replicas that are behind")),
+            (partition(1, &[1, 2], &[]), 2, None),
+            (partition(-1, &[], &[1, 2]), 1, Some("has no leader: nobody can read or write it")),
+            (partition(1, &[1, 2], &[]), 3, Some(refused)),
+            (partition(1, &[1], &[2]), 2, Some(refused)),
+            (partition(1, &[1], &[2]), 1, Some("has replicas that are down")),
+            (partition(1, &[1], &[]), 1, Some("has replicas that are behind")),
         ];
-        for (partition, expected) in cases {
+        for (partition, least, expected) in cases {
             let topic = TopicMetadata {
                 name: "t".into(),
                 id: Uuid::ZERO,
                 is_internal: false,
                 partitions: vec![partition],
             };
-            let found = trouble(std::slice::from_ref(&topic)).first().map(|trouble| trouble.what);
+            let found = trouble(std::slice::from_ref(&topic), &BTreeMap::from([("t".into(), least)]))
+                .first()
+                .map(|trouble| trouble.what);
             assert_eq!(found, expected);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thalweg_client::{Consumer, ConsumerConfig, ErrorKind, Isolation, OffsetReset};
 use thalweg_protocol::{Offset, Scratch, TopicPartition};
@@ -10,7 +10,7 @@ use thalweg_protocol::{Offset, Scratch, TopicPartition};
 use crate::exit::{Exit, failure};
 use crate::extents::Extents;
 use crate::offset_range::OffsetRange;
-use crate::output::{tell, written};
+use crate::output::{counted, tell, written};
 use crate::produce::now_ms;
 use crate::target::{Target, TargetArgs, leaderless};
 use crate::template::RecordFormat;
@@ -29,6 +29,9 @@ pub struct ConsumeArgs {
     /// Stop at this place: `end` is where the log ended when the command began
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     until: Option<String>,
+    /// Stop at the end as it was when the command began, too: an end that lies beyond it is not waited for
+    #[arg(long, short = 'e')]
+    exit: bool,
     /// Stop after so many records
     #[arg(long, short = 'n', value_name = "COUNT")]
     num: Option<u64>,
@@ -58,7 +61,7 @@ pub async fn run(args: ConsumeArgs, target: &TargetArgs) -> anyhow::Result<()> {
     let result = tokio::select! {
         result = reading => result,
         // Whoever asked for an end has not got all of it.
-        _ = crate::signals::ended() => match range.until.is_some() || args.num.is_some() {
+        _ = crate::signals::ended() => match range.until.is_some() || args.exit || args.num.is_some() {
             true => Err(failure(Exit::Failed, "interrupted before the end that was asked for")),
             false => Ok(()),
         },
@@ -95,7 +98,7 @@ async fn read(
         tell(format_args!("warning: {trouble}. Its records are waited for"));
     }
     let isolation = if args.uncommitted { Isolation::ReadUncommitted } else { Isolation::ReadCommitted };
-    let plan = plan(target, &partitions, range, isolation).await?;
+    let plan = plan(target, &partitions, range, args.exit, isolation).await?;
     let config = ConsumerConfig {
         isolation,
         offset_reset: OffsetReset::Earliest,
@@ -112,6 +115,7 @@ async fn plan(
     target: &Target,
     partitions: &[TopicPartition],
     range: OffsetRange,
+    exits: bool,
     isolation: Isolation,
 ) -> anyhow::Result<Plan> {
     let extents = Extents::of(target.client().admin(), partitions, isolation).await?;
@@ -119,11 +123,18 @@ async fn plan(
     for (partition, from) in &mut from {
         *from = (*from).max(extents.start(partition).unwrap_or(0));
     }
-    let until = match range.until {
+    let mut until = match range.until {
         Some(place) => extents.resolve(place).await?,
         None => BTreeMap::new(),
     };
-    let end = partitions.iter().map(|at| (at.clone(), extents.end(at).unwrap_or(0))).collect();
+    let end: BTreeMap<_, _> =
+        partitions.iter().map(|at| (at.clone(), extents.end(at).unwrap_or(0))).collect();
+    if exits {
+        for (partition, end) in &end {
+            let until = until.entry(partition.clone()).or_insert(*end);
+            *until = (*until).min(*end);
+        }
+    }
     Ok(Plan { from, end, until })
 }
 
@@ -152,6 +163,8 @@ async fn print(
     let mut scratch = Scratch::new(DECOMPRESSED_BYTES);
     let mut out = Vec::with_capacity(1 << 16);
     let stdout = std::io::stdout();
+    let is_bounded = args.num.is_some() || !plan.until.is_empty();
+    let mut silence = Silence::new();
     while left > 0 && !open.is_empty() {
         let polled = match consumer.poll(POLL).await {
             Ok(polled) => polled,
@@ -187,9 +200,55 @@ async fn print(
         if open.len() < before {
             consumer.assign(open.iter().cloned())?;
         }
+        if is_bounded && !open.is_empty() && left > 0 && silence.is_news(!polled.batches.is_empty()) {
+            tell(awaited(consumer, &open, &plan, args.num.map(|_| left)));
+        }
     }
     Ok(())
 }
+
+/// For how long nothing has come.
+struct Silence {
+    since: Instant,
+    is_told: bool,
+}
+
+impl Silence {
+    fn new() -> Self {
+        Self { since: Instant::now(), is_told: false }
+    }
+
+    /// Whether it is time to say that nothing comes; once is enough.
+    fn is_news(&mut self, something_came: bool) -> bool {
+        if something_came {
+            self.since = Instant::now();
+        }
+        let is_news = !self.is_told && self.since.elapsed() >= SILENCE;
+        self.is_told |= is_news;
+        is_news
+    }
+}
+
+/// What a reader waits for who has asked for an end that is not there yet.
+fn awaited(consumer: &Consumer, open: &[TopicPartition], plan: &Plan, left: Option<u64>) -> String {
+    let more = left.map(|left| format!("{} more", counted(left, "record")));
+    let ends = open.iter().filter_map(|partition| {
+        let (at, until) = (consumer.position(partition)?, plan.until.get(partition)?);
+        Some(format!("offset {until} of {partition}, which ends at {at}"))
+    });
+    let all: Vec<String> = more.into_iter().chain(ends).collect();
+    let shown = all[..all.len().min(PLACES_TOLD)].join("; ");
+    let others = match all.len().saturating_sub(PLACES_TOLD) {
+        0 => String::new(),
+        others => format!("; and {} more", counted(others as u64, "partition")),
+    };
+    format!("note: waiting for {shown}{others}. --exit stops where the log ends now")
+}
+
+/// After so much time without a record it is said what is waited for.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How many of the places that are waited for are told.
+const PLACES_TOLD: usize = 3;
 
 const POLL: Duration = Duration::from_millis(500);
 /// After so many ms in which a partition could not be read it is said why.

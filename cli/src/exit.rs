@@ -111,7 +111,8 @@ fn of_client(error: &thalweg_client::Error) -> Exit {
                 ErrorCode::InvalidTopicException
                 | ErrorCode::InvalidPartitions
                 | ErrorCode::InvalidReplicationFactor
-                | ErrorCode::InvalidConfig,
+                | ErrorCode::InvalidConfig
+                | ErrorCode::PolicyViolation,
             ) => Exit::Usage,
             _ => Exit::Failed,
         },

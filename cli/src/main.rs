@@ -99,7 +99,7 @@ enum Command {
     Completions(generate::CompletionsArgs),
     /// Write manual pages
     Man(generate::ManArgs),
-    /// Explain a command, or offsets, templates, formats and settings
+    /// Explain a command, or offsets, templates, formats, settings and node
     Help {
         /// The command, or the page
         words: Vec<String>,

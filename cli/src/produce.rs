@@ -1,5 +1,7 @@
 //! `thalweg produce`: records from a file or from standard input into a topic.
 
+mod retention;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,11 +10,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thalweg_client::{Acks, Appender, Error, Producer, ProducerConfig, Refused, TopicMetadata, TopicSlot};
 use thalweg_connectors::files::{Columns, Input, InputFormat, InputRecord, open};
 use thalweg_protocol::Compression;
+use thalweg_protocol::record::Header;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure, told};
 use crate::output::{counted, progress as show_progress, tell};
+use crate::produce::retention::Retention;
 use crate::target::{Target, TargetArgs, leaderless};
 
 /// What to produce, and how.
@@ -41,6 +45,15 @@ pub struct ProduceArgs {
     /// The partition for all records; by key if not given
     #[arg(long, short = 'p', value_name = "N")]
     partition: Option<i32>,
+    /// Each record into the partition that it was read from, with --input record
+    #[arg(long, conflicts_with = "partition")]
+    keep_partition: bool,
+    /// A header of each record; may be repeated
+    #[arg(long, short = 'H', value_name = "NAME=VALUE", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// Write empty lines, and empty keys before a delimiter, as null: a null value deletes what its key stands for
+    #[arg(long, short = 'Z')]
+    empty_as_null: bool,
     /// How to compress
     #[arg(long, short = 'z', value_name = "CODEC", default_value = "none", value_parser = codec)]
     compression: Compression,
@@ -59,6 +72,8 @@ pub enum Cut {
     Text,
     /// A line is a JSON object and a record
     Json,
+    /// A line is what `consume --format json` prints: a whole record
+    Record,
     /// A row is a record, as one JSON object
     Csv,
 }
@@ -82,6 +97,12 @@ pub fn codec(name: &str) -> Result<Compression, String> {
         .ok_or_else(|| format!("there is no codec `{name}`; there are none, gzip, snappy, lz4 and zstd"))
 }
 
+/// Reads `NAME=VALUE`.
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a header is written NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 impl From<AcksArg> for Acks {
     fn from(arg: AcksArg) -> Self {
         match arg {
@@ -94,10 +115,20 @@ impl From<AcksArg> for Acks {
 
 /// Produces the whole input.
 pub async fn run(args: ProduceArgs, target: &TargetArgs) -> anyhow::Result<()> {
+    if args.empty_as_null && !matches!(args.input, Cut::Text) {
+        return Err(failure(
+            Exit::Usage,
+            "--empty-as-null is for lines of text; only --input record has other values that are null",
+        ));
+    }
+    if args.keep_partition && !matches!(args.input, Cut::Record) {
+        return Err(failure(Exit::Usage, "--keep-partition: only --input record says where records were"));
+    }
     // The input first: a wrong file should not create a topic.
     let format = match args.input {
         Cut::Text => InputFormat::Text,
         Cut::Json => InputFormat::Json,
+        Cut::Record => InputFormat::Record,
         Cut::Csv => InputFormat::Csv,
     };
     let columns =
@@ -122,8 +153,9 @@ fn with_advice(error: thalweg_connectors::Error) -> anyhow::Error {
     failure(Exit::Usage, format!("{error}{}", did_you_mean(column, columns.iter().map(String::as_str))))
 }
 
-async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyhow::Result<()> {
+async fn produce(args: &ProduceArgs, target: &Target, input: Input) -> anyhow::Result<()> {
     let topic = topic(args, target).await?;
+    let partitions = topic.partitions.len() as i32;
     for trouble in leaderless(&topic, |at| args.partition.is_none_or(|own| own == at)) {
         tell(format_args!("warning: {trouble}. Records for it wait"));
     }
@@ -134,11 +166,23 @@ async fn produce(args: &ProduceArgs, target: &Target, mut input: Input) -> anyho
     let refusals = appender.refusals();
     let topic = appender.topic(&args.topic).await?;
     let progress = Arc::new(Progress::default());
-    let (partition, shared, watched) = (args.partition, Arc::clone(&progress), Arc::clone(&producer));
+    let appending = Appending {
+        input,
+        appender,
+        topic,
+        place: match args.partition {
+            Some(partition) => InPartition::This(partition),
+            None if args.keep_partition => InPartition::AsRead { partitions },
+            None => InPartition::ByKey,
+        },
+        headers: args.header.clone(),
+        empty_as_null: args.empty_as_null,
+        retention: Retention::new(target.client().admin(), &args.topic),
+        progress: Arc::clone(&progress),
+        producer: Arc::clone(&producer),
+    };
     // Reading blocks and appending may: both belong on a thread of their own.
-    let appending = tokio::task::spawn_blocking(move || {
-        append_all(&mut input, &mut appender, topic, partition, &shared, &watched)
-    });
+    let appending = tokio::task::spawn_blocking(move || appending.run());
     let stop = telling_of_trouble(&producer, until_stopped(&producer, &progress, appending)).await;
     // What was read before an error is written all the same.
     let written = telling_of_trouble(&producer, until_given_up(&producer)).await;
@@ -357,55 +401,110 @@ struct Progress {
 /// How long a thread that is to stop gets to come to the end of its record.
 const AFTER_STOP: Duration = Duration::from_millis(200);
 
-/// Appends record after record until the input ends, a record is refused, or it is told to stop. When it returns
-/// everything is handed over to the producer.
-fn append_all(
-    input: &mut Input,
-    appender: &mut Appender,
+/// In which partition records are written.
+enum InPartition {
+    ByKey,
+    This(i32),
+    /// Where the input says that they were; the topic has so many.
+    AsRead {
+        partitions: i32,
+    },
+}
+
+/// What is appended, where to, and how.
+struct Appending {
+    input: Input,
+    appender: Appender,
     topic: TopicSlot,
-    partition: Option<i32>,
-    progress: &Progress,
-    producer: &Producer,
-) -> anyhow::Result<()> {
-    let bar = show_progress(None);
-    let mut record = InputRecord::default();
-    let mut count = 0_u64;
-    let mut append = || -> anyhow::Result<()> {
+    place: InPartition,
+    /// What each record has behind the headers of its own.
+    headers: Vec<(String, String)>,
+    empty_as_null: bool,
+    retention: Retention,
+    progress: Arc<Progress>,
+    producer: Arc<Producer>,
+}
+
+impl Appending {
+    /// Appends record after record until the input ends, a record is refused, or it is told to stop. When it returns
+    /// everything is handed over to the producer.
+    fn run(mut self) -> anyhow::Result<()> {
+        let bar = show_progress(None);
+        let result = self.append_all(|count| bar.set_position(count));
+        self.appender.hand_over();
+        bar.finish_and_clear();
+        result
+    }
+
+    fn append_all(&mut self, show: impl Fn(u64)) -> anyhow::Result<()> {
+        let headers = std::mem::take(&mut self.headers);
+        let headers: Vec<Header<'_>> =
+            headers.iter().map(|(name, value)| Header::new(name, Some(value.as_bytes()))).collect();
+        let mut record = InputRecord::default();
+        let mut count = 0_u64;
         loop {
-            if input.may_wait() {
+            if self.input.may_wait() {
                 // Whoever writes to us line by line wants them written line by line.
-                appender.hand_over();
+                self.appender.hand_over();
             }
-            if !input.next(&mut record)? {
+            if !self.input.next(&mut record)? {
                 return Ok(());
             }
-            appender.mark(record.line);
-            let (key, value) = (record.key.as_deref(), Some(record.value.as_slice()));
-            let to = partition.unwrap_or_else(|| appender.partition_for(topic, key, value));
-            let timestamp = record.timestamp.unwrap_or_else(now_ms);
-            if let Err(error) = appender.append_blocking(topic, to, timestamp, key, value, &[]) {
-                let cause = match producer.trouble() {
-                    // The buffer is full because of this.
-                    Some(trouble) if matches!(error, Error::BufferFull { .. }) => trouble,
-                    _ => error,
-                };
-                return Err(anyhow::Error::new(cause).context(format!("line {} of the input", record.line)));
+            if self.empty_as_null {
+                record.is_null = record.value.is_empty();
+                record.key = record.key.take().filter(|key| !key.is_empty());
             }
+            let line = record.line;
+            self.append(&record, &headers)
+                .map_err(|error| error.context(format!("line {line} of the input")))?;
             count += 1;
-            progress.appended.store(count, Ordering::Relaxed);
+            self.progress.appended.store(count, Ordering::Relaxed);
             if count.is_multiple_of(1024) {
-                bar.set_position(count);
-                appender.linger();
+                show(count);
+                self.appender.linger();
             }
-            if progress.is_stopping.load(Ordering::Relaxed) {
+            if self.progress.is_stopping.load(Ordering::Relaxed) {
                 return Ok(());
             }
         }
-    };
-    let result = append();
-    appender.hand_over();
-    bar.finish_and_clear();
-    result
+    }
+
+    fn append(&mut self, record: &InputRecord, of_all: &[Header<'_>]) -> anyhow::Result<()> {
+        self.appender.mark(record.line);
+        let (key, value) = (record.key.as_deref(), record.value());
+        let partition = match (&self.place, record.partition) {
+            (InPartition::This(partition), _) => *partition,
+            (InPartition::AsRead { partitions }, Some(partition)) => {
+                if !(0..*partitions).contains(&partition) {
+                    let last = partitions - 1;
+                    let reason =
+                        format!("it is of partition {partition}; the topic's partitions are 0 to {last}");
+                    return Err(failure(Exit::NotFound, reason));
+                }
+                partition
+            }
+            _ => self.appender.partition_for(self.topic, key, value),
+        };
+        if let Some(timestamp) = record.timestamp {
+            self.retention.look_at(timestamp, record.line);
+        }
+        let timestamp = record.timestamp.unwrap_or_else(now_ms);
+        let own = record.headers.iter().map(|(key, value)| Header { key, value: value.as_deref() });
+        let both: Vec<Header<'_>>;
+        let headers = match record.headers.is_empty() {
+            true => of_all,
+            false => {
+                both = own.chain(of_all.iter().copied()).collect();
+                &both
+            }
+        };
+        let appended = self.appender.append_blocking(self.topic, partition, timestamp, key, value, headers);
+        appended.map_err(|error| match self.producer.trouble() {
+            // The buffer is full because of this.
+            Some(trouble) if matches!(error, Error::BufferFull { .. }) => trouble.into(),
+            _ => error.into(),
+        })
+    }
 }
 
 /// Wall-clock time in ms since 1970.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use thalweg_broker::{Broker, BrokerConfig};
 
+use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure};
 use crate::signals::Signals;
 use crate::target::{DEFAULT_DATA, TargetArgs};
@@ -36,7 +37,8 @@ pub struct ServeArgs {
     /// Do not create a topic because a client asks for it
     #[arg(long)]
     no_auto_create: bool,
-    /// A setting under the name that Kafka's brokers have for it, such as group.initial.rebalance.delay.ms=3000
+    /// A setting under the name that Kafka's brokers have for it, such as group.initial.rebalance.delay.ms=3000; `thalweg help
+    /// node` lists them
     #[arg(short = 'c', long = "config", value_name = "NAME=VALUE")]
     configs: Vec<String>,
 }
@@ -64,7 +66,7 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
         let Some((name, value)) = setting.split_once('=') else {
             return Err(failure(Exit::Usage, format!("--config {setting}: it must be NAME=VALUE")));
         };
-        config.set(name, value).map_err(|error| explain(error, &data))?;
+        config.set(name, value).map_err(|error| wrong_setting(name, error, &data))?;
     }
     // Before the broker, so that no signal is missed while it recovers.
     let mut signals = Signals::new()?;
@@ -89,6 +91,16 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
     }
     tracing::info!("everything is synced");
     Ok(())
+}
+
+/// Offers the name that was probably meant, or the list of all.
+fn wrong_setting(name: &str, error: thalweg_broker::Error, data: &Path) -> anyhow::Error {
+    let known = BrokerConfig::settings();
+    if known.contains_key(name) {
+        return explain(error, data);
+    }
+    let meant = did_you_mean(name, known.keys().copied());
+    failure(Exit::Usage, format!("{error}{meant}. `thalweg help node` lists all of them"))
 }
 
 /// Says what keeps a broker from starting on `data`, and what to do about it.
@@ -117,6 +129,9 @@ fn explain_start(error: thalweg_broker::Error, data: &Path, metrics: Option<&Str
                 ),
             )
         }
+        Error::Config { name, reason } if option_of(name).is_some() => {
+            failure(Exit::Usage, format!("{}: {reason}", option_of(name).unwrap_or(name)))
+        }
         Error::Listen { .. }
         | Error::ListenAddress { .. }
         | Error::Config { .. }
@@ -138,4 +153,15 @@ fn explain_start(error: thalweg_broker::Error, data: &Path, metrics: Option<&Str
         ),
         _ => anyhow::Error::new(error).context(format!("cannot open the log in {shown}")),
     }
+}
+
+/// The option that sets this field of [`BrokerConfig`].
+fn option_of(field: &str) -> Option<&'static str> {
+    let options = [
+        ("metrics_listen", "--metrics"),
+        ("advertised", "--advertise"),
+        ("node_id", "--node-id"),
+        ("default_partitions", "--default-partitions"),
+    ];
+    options.into_iter().find(|(known, _)| *known == field).map(|(_, option)| option)
 }

@@ -24,7 +24,11 @@ const LONGEST_MS: u64 = 365 * 86_400_000;
 
 /// What was set, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings(BTreeMap<String, String>);
+pub struct Settings {
+    values: BTreeMap<String, String>,
+    /// Two that say where the log is and of which neither goes before the other, as a sentence.
+    conflict: Option<String>,
+}
 
 /// Reads `KEY=VALUE`.
 pub fn key_and_value(text: &str) -> Result<(String, String), String> {
@@ -66,13 +70,40 @@ impl Settings {
         };
         let mut of_environment = BTreeMap::new();
         for name in names() {
-            if let Some(value) = text(&format!("THALWEG_{}", name.to_uppercase()))? {
+            if let Some(value) = text(&variable_of(&name))? {
                 of_environment.insert(name, value);
             }
         }
-        settings.set_all(of_environment);
-        settings.set_all(given.iter().cloned().collect());
+        let conflict = settings
+            .named_elsewhere(named.as_deref(), &of_environment)
+            .or_else(|| twice(&of_environment, variable_of));
+        settings.set_all(of_environment, conflict);
+        let given: BTreeMap<_, _> = given.iter().cloned().collect();
+        let conflict = twice(&given, |name| format!("-X {name}"));
+        settings.set_all(given, conflict);
         Ok(settings)
+    }
+
+    /// Whether the environment says otherwise than a profile that was named where the log is: either may be what is meant.
+    fn named_elsewhere(
+        &self,
+        named: Option<&str>,
+        of_environment: &BTreeMap<String, String>,
+    ) -> Option<String> {
+        let profile = named?;
+        let (own, value) = [BOOTSTRAP, DATA].into_iter().find_map(|name| Some((name, self.get(name)?)))?;
+        let mut others = [BOOTSTRAP, DATA].into_iter().filter(|name| of_environment.contains_key(*name));
+        let other = others.find(|name| *name != own || of_environment[*name] != value)?;
+        Some(format!(
+            "the profile `{profile}` says where the log is ({own} = {value}), and so does {} ({}) in the environment",
+            variable_of(other),
+            of_environment[other]
+        ))
+    }
+
+    /// What is wrong where it is said twice where the log is, and neither goes before the other.
+    pub fn conflict(&self) -> Option<&str> {
+        self.conflict.as_deref()
     }
 
     /// The settings of a profile in the file; without a name those of `[default]`, if there is one.
@@ -102,7 +133,11 @@ impl Settings {
             parse(&text).map_err(|error| failure(Exit::Usage, format!("{}: {error}", path.display())))?;
         let name = named.unwrap_or(DEFAULT_PROFILE);
         match profiles.remove(name) {
-            Some(profile) => Ok(profile),
+            Some(Ok(values)) => {
+                let conflict = twice(&values, |setting| format!("`{setting}` in the profile `{name}`"));
+                Ok(Self { values, conflict })
+            }
+            Some(Err(error)) => Err(failure(Exit::Usage, format!("{}: {error}", path.display()))),
             None if named.is_none() => Ok(Self::default()),
             None => Err(failure(
                 Exit::NotFound,
@@ -115,18 +150,19 @@ impl Settings {
         }
     }
 
-    /// Sets these, too. Where the log is, is said by one of its two settings.
-    fn set_all(&mut self, settings: BTreeMap<String, String>) {
+    /// Sets these, too. Where they say where the log is, that goes before what was said of it, with what is in conflict there.
+    fn set_all(&mut self, settings: BTreeMap<String, String>, conflict: Option<String>) {
         if settings.contains_key(BOOTSTRAP) || settings.contains_key(DATA) {
-            self.0.remove(BOOTSTRAP);
-            self.0.remove(DATA);
+            self.values.remove(BOOTSTRAP);
+            self.values.remove(DATA);
+            self.conflict = conflict;
         }
-        self.0.extend(settings);
+        self.values.extend(settings);
     }
 
     /// The value of a setting.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.values.get(name).map(String::as_str)
     }
 
     /// The client's settings with these in place of those in `config`.
@@ -134,7 +170,7 @@ impl Settings {
     /// # Errors
     /// When a value is not of its setting's kind.
     pub fn apply(&self, mut config: ClientConfig) -> anyhow::Result<ClientConfig> {
-        for (name, value) in &self.0 {
+        for (name, value) in &self.values {
             let milliseconds = match name.as_str() {
                 "client_id" => {
                     config.client_id.clone_from(value);
@@ -176,6 +212,17 @@ fn names() -> Vec<String> {
     NAMES.map(str::to_owned).to_vec()
 }
 
+/// The environment's variable for a setting.
+fn variable_of(name: &str) -> String {
+    format!("THALWEG_{}", name.to_uppercase())
+}
+
+/// What is wrong with settings that say in both ways where the log is; `shown` is how one of them is written there.
+fn twice(settings: &BTreeMap<String, String>, shown: impl Fn(&str) -> String) -> Option<String> {
+    let is_twice = settings.contains_key(BOOTSTRAP) && settings.contains_key(DATA);
+    is_twice.then(|| format!("{} and {} both say where the log is", shown(BOOTSTRAP), shown(DATA)))
+}
+
 /// A setting by its name; dots and dashes are as good as underscores.
 fn checked_name(name: &str) -> Result<String, String> {
     let plain = name.trim().to_lowercase().replace(['.', '-'], "_");
@@ -196,9 +243,15 @@ fn file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(directory.join("thalweg").join("config.toml"))
 }
 
+/// Profiles by their names, each with what it sets, or else with what is wrong in it: that is for those who use it.
+type Profiles = BTreeMap<String, Result<BTreeMap<String, String>, String>>;
+
 /// Reads profiles: `[name]`, and below it lines of `key = value`. A value may stand in double quotes; `#` begins a comment.
-fn parse(text: &str) -> Result<BTreeMap<String, Settings>, String> {
-    let mut profiles: BTreeMap<String, Settings> = BTreeMap::new();
+///
+/// # Errors
+/// What is wrong with a line that belongs to no profile.
+fn parse(text: &str) -> Result<Profiles, String> {
+    let mut profiles = Profiles::new();
     let mut current: Option<String> = None;
     // Some editors begin a file with a mark of the order of bytes.
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -213,21 +266,28 @@ fn parse(text: &str) -> Result<BTreeMap<String, Settings>, String> {
                 return Err(wrong(format!("`{}` stands behind the name of a profile", rest.trim())));
             }
             let name = name.trim().trim_matches('"').to_owned();
-            profiles.entry(name.clone()).or_default();
+            profiles.entry(name.clone()).or_insert_with(|| Ok(BTreeMap::new()));
             current = Some(name);
             continue;
         }
-        let (key, value) = line
-            .split_once('=')
-            .ok_or_else(|| wrong(format!("`{line}` is neither `[profile]` nor `key = value`")))?;
-        let key = checked_name(key).map_err(wrong)?;
-        let value = parse_value(value.trim()).map_err(wrong)?;
-        let Some(profile) = current.as_ref().and_then(|name| profiles.get_mut(name)) else {
-            return Err(wrong(format!("{key} belongs to no profile: `[{DEFAULT_PROFILE}]` goes before it")));
-        };
-        profile.0.insert(key, value);
+        let profile = current.as_ref().and_then(|name| profiles.get_mut(name)).ok_or_else(|| {
+            wrong(format!("`{line}` belongs to no profile: `[{DEFAULT_PROFILE}]` goes before it"))
+        })?;
+        if let Ok(settings) = profile {
+            match setting(line) {
+                Ok((name, value)) => drop(settings.insert(name, value)),
+                Err(reason) => *profile = Err(wrong(reason)),
+            }
+        }
     }
     Ok(profiles)
+}
+
+/// Reads `key = value`.
+fn setting(line: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        line.split_once('=').ok_or_else(|| format!("`{line}` is neither `[profile]` nor `key = value`"))?;
+    Ok((checked_name(key)?, parse_value(value.trim())?))
 }
 
 fn parse_value(text: &str) -> Result<String, String> {
@@ -272,12 +332,14 @@ mod tests {
     fn profiles_are_read_and_mistakes_named_by_line() {
         let profiles = parse(FILE).expect("profiles");
         assert_eq!(profiles.keys().collect::<Vec<_>>(), ["default", "local"]);
-        assert_eq!(profiles["default"].get(BOOTSTRAP), Some("a:1, b:2"));
-        assert_eq!(profiles["default"].get("api_timeout_ms"), Some("900"));
-        assert_eq!(profiles["local"].get("client_id"), Some("x \"y\""));
+        let value = |profile: &str, name: &str| profiles[profile].as_ref().expect("settings")[name].clone();
+        assert_eq!(value("default", BOOTSTRAP), "a:1, b:2");
+        assert_eq!(value("default", "api_timeout_ms"), "900");
+        assert_eq!(value("local", "client_id"), "x \"y\"");
         assert_eq!(parse(&format!("\u{feff}{FILE}")).expect("profiles"), profiles);
         for (text, said) in [
-            ("data = x", "line 1: data belongs to no profile"),
+            ("data = x", "line 1: `data = x` belongs to no profile"),
+            ("[b]\n[a]\ndata = x\nbootstrp = x\ndata", "line 4: there is no setting `bootstrp`"),
             ("[a]\nbootstrp = x", "line 2: there is no setting `bootstrp` (did you mean `bootstrap`?)"),
             ("[a\n", "line 1: `[a` lacks a `]`"),
             ("[a]\ndata\n", "line 2: `data` is neither"),
@@ -285,7 +347,8 @@ mod tests {
             ("[a]\ndata =\n", "line 2: the value is missing"),
             ("[a]\ndata = \"x\" y\n", "line 2: `y` stands behind"),
         ] {
-            let error = parse(text).expect_err(text);
+            let error = parse(text).and_then(|mut profiles| profiles.remove("a").expect("there"));
+            let error = error.expect_err(text);
             assert!(error.starts_with(said), "{error}");
         }
     }
@@ -310,6 +373,37 @@ mod tests {
         assert_eq!(set.apply(ClientConfig::default()).expect("numbers").api_timeout_ms, 5);
         let set = gather(None, &["bootstrap=d:4"], &[("THALWEG_DATA", "c")]).expect("one of each");
         assert_eq!((set.get(BOOTSTRAP), set.get(DATA)), (Some("d:4"), None));
+        assert_eq!(set.conflict(), None);
+        let here = ("THALWEG_DATA", "/var/lib/log");
+        for (profile, given, environment, said) in [
+            (
+                None,
+                &[][..],
+                &[("THALWEG_DATA", "c"), ("THALWEG_BOOTSTRAP", "b:1")][..],
+                Some("THALWEG_BOOTSTRAP and THALWEG_DATA"),
+            ),
+            (None, &["data=x"], &[("THALWEG_DATA", "c"), ("THALWEG_BOOTSTRAP", "b:1")], None),
+            (None, &["data=x", "bootstrap=b:1"], &[], Some("-X bootstrap and -X data")),
+            (
+                Some("local"),
+                &[],
+                &[("THALWEG_BOOTSTRAP", "b:1")],
+                Some("`local` says where the log is (data = /var/lib/log)"),
+            ),
+            (Some("local"), &[], &[("THALWEG_DATA", "c")], Some("so does THALWEG_DATA (c)")),
+            (Some("local"), &[], &[here], None),
+            (Some("local"), &["bootstrap=b:1"], &[("THALWEG_DATA", "c")], None),
+            (
+                None,
+                &[],
+                &[("THALWEG_PROFILE", "local"), ("THALWEG_BOOTSTRAP", "b:1")],
+                Some("THALWEG_BOOTSTRAP (b:1)"),
+            ),
+        ] {
+            let set = gather(profile, given, environment).expect("settings");
+            let conflict = set.conflict().unwrap_or_default();
+            assert!(said.map_or(conflict.is_empty(), |said| conflict.contains(said)), "{said:?}: {conflict}");
+        }
         let set = gather(None, &["api_timeout_ms=soon"], &[]).expect("text");
         assert!(set.apply(ClientConfig::default()).is_err());
         let error =

@@ -34,6 +34,9 @@ pub struct TargetArgs {
     /// What all that comes to.
     #[arg(skip)]
     settings: Settings,
+    /// Two that say where the log is and of which neither goes before the other.
+    #[arg(skip)]
+    conflict: Option<String>,
 }
 
 /// What a directory without a log in it means.
@@ -62,6 +65,7 @@ impl TargetArgs {
         if self.bootstrap.is_none() && self.data.is_none() {
             target.bootstrap = settings.get(BOOTSTRAP).map(str::to_owned);
             target.data = settings.get(DATA).map(PathBuf::from);
+            target.conflict = settings.conflict().map(str::to_owned);
         }
         target.settings = settings;
         Ok(target)
@@ -84,6 +88,11 @@ impl TargetArgs {
     }
 
     async fn open_as(&self, missing: Missing) -> anyhow::Result<Target> {
+        if let Some(conflict) = &self.conflict {
+            let advice =
+                "Take one away, or say --bootstrap HOST:PORT or --data DIR, which goes before all of them";
+            return Err(failure(Exit::Usage, format!("{conflict}. {advice}")));
+        }
         if let Some(bootstrap) = &self.bootstrap {
             return Ok(Target { client: self.connect(bootstrap).await?, broker: None });
         }

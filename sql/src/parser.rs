@@ -63,6 +63,10 @@ pub(crate) fn parse(sql: &str, recursion_limit: usize) -> Result<Vec<Statement>>
         statements.push(Statement(statement(&mut parser)?));
         let next = parser.parser.peek_token();
         if !matches!(next.token, Token::SemiColon | Token::EOF) {
+            // EMIT may have been taken for the alias of a table.
+            if is_word(&next.token, "EMIT") || is_word(&next.token, "CHANGES") {
+                return Err(EMIT_CHANGES);
+            }
             return parser.parser.expected("end of statement", next).map_err(from_parser);
         }
     }
@@ -77,6 +81,10 @@ fn statement(parser: &mut DFParser<'_>) -> Result<Parsed> {
     if is_copy && !is_keyword(&parser.parser.peek_nth_token(1).token, Keyword::INTO) {
         return copy(&mut parser.parser);
     }
+    if lists_topics(&mut parser.parser)? {
+        let tables = DFParser::parse_sql("SHOW TABLES")?.pop_front();
+        return Ok(Parsed::Other(Box::new(tables.expect("it is a statement"))));
+    }
     let statement = parser.parse_statement()?;
     Ok(match statement {
         DataFusionStatement::Statement(statement) => match *statement {
@@ -87,6 +95,45 @@ fn statement(parser: &mut DFParser<'_>) -> Result<Parsed> {
         },
         other => Parsed::Other(Box::new(other)),
     })
+}
+
+/// Takes `SHOW TOPICS`, which for us is `SHOW TABLES`.
+///
+/// # Errors
+/// For what others have in front of a stream: to us it is a topic.
+fn lists_topics(parser: &mut Parser<'_>) -> Result<bool> {
+    let (first, second) = (parser.peek_token().token, parser.peek_nth_token(1).token);
+    let lists = is_word(&first, "SHOW") || is_word(&first, "LIST");
+    if is_word(&first, "CREATE") && is_word(&second, "STREAM") {
+        return Err(Error::Unsupported {
+            what: "CREATE STREAM",
+            instead: "CREATE TABLE name (…) WITH (topic = 'NAME') declares the columns of a topic; the Streams API processes records as \
+                      they come",
+        });
+    }
+    if lists && (is_word(&second, "STREAMS") || is_word(&second, "QUERIES")) {
+        return Err(Error::Unsupported {
+            what: "a list of streams or queries",
+            instead: "SHOW TABLES lists topics and tables, and `thalweg group list` the groups that read them",
+        });
+    }
+    let found = lists && is_word(&second, "TOPICS");
+    if found {
+        parser.advance_token();
+        parser.advance_token();
+    }
+    Ok(found)
+}
+
+/// What goes on for ever elsewhere.
+const EMIT_CHANGES: Error = Error::Unsupported {
+    what: "EMIT",
+    instead: "a query ends where the topics ended when it began. `thalweg consume TOPIC` goes on with what comes, and the Streams API \
+              keeps results up to date",
+};
+
+fn is_word(token: &Token, text: &str) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text))
 }
 
 fn has_options(create: &CreateTable) -> bool {
@@ -232,6 +279,22 @@ mod tests {
         assert_eq!(shown("COPY t TO 'x.csv' (FORMAT parquet)").len(), 1);
         let error = parse("COPY t TO 'x' (FORMAT csv)", 50).expect_err("only Parquet");
         assert_eq!(error.to_string(), "Expected: PARQUET, found: csv (line 1, column 23)");
+    }
+
+    #[test]
+    fn what_others_have_for_streams_is_told_apart() {
+        assert_eq!(shown("SHOW TOPICS; show topics; LIST TOPICS"), ["SHOW TABLES"; 3]);
+        for refused in [
+            "SELECT * FROM t EMIT CHANGES",
+            "SELECT a, count(*) FROM t WHERE a > 1 GROUP BY a emit changes;",
+            "SELECT * FROM t x EMIT FINAL",
+            "SHOW STREAMS",
+            "LIST QUERIES",
+            "CREATE STREAM s (a INT) WITH (topic = 't')",
+        ] {
+            assert!(matches!(parse(refused, 50), Err(Error::Unsupported { .. })), "{refused}");
+        }
+        assert_eq!(shown("SELECT changes FROM emit").len(), 1);
     }
 
     #[test]

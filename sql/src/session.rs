@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement as DataFusionStatement;
-use datafusion::sql::sqlparser::ast::{CreateTable, Statement as SqlStatement};
+use datafusion::sql::sqlparser::ast::{CreateTable, Statement as SqlStatement, TableObject};
 use futures::future::BoxFuture;
 use thalweg_client::Client;
 
@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::file_tables::{FileTables, check_location, literal};
 use crate::format::{Origin, TableDefinition};
 use crate::outcome::{Created, Outcome, Rows};
-use crate::parser::{Copy, Parsed, Statement, parse};
+use crate::parser::{Copy, Parsed, Statement, normalized, parse};
 use crate::rewrites::hide_columns;
 use crate::similar::similar;
 use crate::statement_context::StatementContext;
@@ -144,6 +144,7 @@ impl Session {
 
     async fn run_other(&self, mut statement: DataFusionStatement) -> Result<Outcome> {
         check_supported(&statement)?;
+        self.check_inserted(&statement).await?;
         let (state, context) = self.statement_state();
         if is_about_tables(&statement) {
             // The list that DataFusion takes is of the topics that are known.
@@ -227,6 +228,23 @@ impl Session {
             return self.no_such_table(name).await.map(Some);
         }
         Ok(None)
+    }
+
+    /// An error where a statement inserts into a topic.
+    async fn check_inserted(&self, statement: &DataFusionStatement) -> Result<()> {
+        let DataFusionStatement::Statement(statement) = statement else { return Ok(()) };
+        let SqlStatement::Insert(insert) = &**statement else { return Ok(()) };
+        let TableObject::TableName(name) = &insert.table else { return Ok(()) };
+        let Some(name) = name.0.last().and_then(|part| part.as_ident()).map(normalized) else {
+            return Ok(());
+        };
+        match self.schema.is_topic(&name).await? {
+            true => Err(Error::Unsupported {
+                what: "INSERT INTO a topic",
+                instead: "`thalweg produce TOPIC` writes records, and COPY (query) TO 'directory' the rows of a query as Parquet",
+            }),
+            false => Ok(()),
+        }
     }
 
     /// An error where a statement drops what is not there, or is a topic.

@@ -72,7 +72,32 @@ fn wrong_arguments_say_what_would_be_right() -> anyhow::Result<()> {
     check(&["--data", data, "topic", "create", "a/b"], 2, &["a/b"])?;
     check(&["--data", data, "topic", "create", "u", "-c", "retention.msx=1"], 2, &["retention.msx"])?;
     check(&["--data", data, "topic", "create", "u", "-p", "0"], 2, &["u"])?;
-    check(&["serve", "--data", data, "--listen", "nonsense"], 2, &["nonsense", "host:port"])
+    check(&["serve", "--data", data, "--listen", "nonsense"], 2, &["nonsense", "host:port"])?;
+    let serve = ["serve", "--data", data, "--listen", "127.0.0.1:0"];
+    for (more, said) in [
+        (["--metrics", "0.0.0.0:0"], &["--metrics: 0.0.0.0:0 can be reached"][..]),
+        (["--default-partitions", "0"], &["--default-partitions: 0 is less than 1"]),
+        (["-c", "log.retention.mss=1"], &["did you mean `log.retention.ms`?", "thalweg help node"]),
+        (["-c", "bogus=1"], &["there is no such setting", "thalweg help node"]),
+    ] {
+        check(&[&serve[..], &more].concat(), 2, said)?;
+    }
+    let unmade = directory.path().join("unmade");
+    check(
+        &["serve", "--data", text(&unmade), "--listen", "127.0.0.1:0", "--metrics", "0.0.0.0:0"],
+        2,
+        &["--metrics"],
+    )?;
+    ensure!(!unmade.exists(), "what is refused leaves nothing behind");
+    check(&["--data", data, "topic", "create", "u", "-p", "99999999"], 2, &["POLICY_VIOLATION"])?;
+    check(&["--data", data, "produce", "t", "-H", "name"], 2, &["a header is written NAME=VALUE"])?;
+    check(
+        &["--data", data, "produce", "t", "-Z", "-i", "json"],
+        2,
+        &["--empty-as-null is for lines of text"],
+    )?;
+    check(&["--data", data, "produce", "t", "--keep-partition"], 2, &["only --input record"])?;
+    check(&["--data", data, "produce", "t", "-i", "record", "-k", "a"], 2, &["says itself what its key is"])
 }
 
 #[test]
@@ -131,6 +156,15 @@ fn the_command_line_goes_before_the_environment() -> anyhow::Result<()> {
     let mut command = Command::new(binary("thalweg")?);
     command.args(["topic", "list"]).env("THALWEG_DATA", data).env("THALWEG_BOOTSTRAP", "");
     ensure!(String::from_utf8(run(&mut command)?.stdout)?.contains("here"), "what is empty is not set");
+    let both = |arguments: &[&str]| -> anyhow::Result<std::process::Output> {
+        let mut command = Command::new(binary("thalweg")?);
+        command.args(arguments).env("THALWEG_DATA", data).env("THALWEG_BOOTSTRAP", "127.0.0.1:1");
+        Ok(command.output()?)
+    };
+    let (unclear, clear) = (both(&["topic", "list"])?, both(&["topic", "list", "--data", data])?);
+    let said = String::from_utf8(unclear.stderr)?;
+    ensure!(said.contains("THALWEG_BOOTSTRAP and THALWEG_DATA both say where the log is"), "{said}");
+    ensure!(unclear.status.code() == Some(2) && clear.status.success(), "{said}");
     Ok(())
 }
 
@@ -152,11 +186,25 @@ fn an_offset_past_the_end_is_waited_for() -> anyhow::Result<()> {
     let mut note = String::new();
     std::io::BufRead::read_line(&mut said, &mut note)?;
     ensure!(note.contains("t-0 ends at 10; waiting for offset 12"), "{note}");
+    note.clear();
+    std::io::BufRead::read_line(&mut said, &mut note)?;
+    ensure!(note.contains("waiting for 2 records more") && note.contains("--exit"), "{note}");
     produce(10..15)?;
     ensure!(reader.wait(Duration::from_secs(30))? == 0, "two records came");
     let mut out = String::new();
     reader.child().stdout.take().context("it is piped")?.read_to_string(&mut out)?;
     ensure!(out == "line 12\nline 13\n", "{out}");
+    // Nothing is waited for by whoever wants what is there.
+    for (more, expected) in [
+        (&["-o", "13:20"][..], "line 13\nline 14\n"),
+        (&["-o", "13:14"], "line 13\n"),
+        (&["-o", "20"], ""),
+        (&["-o", "13", "-n", "9"], "line 13\nline 14\n"),
+        (&["--until", "@2100-01-01", "-o", "-1"], "line 14\n"),
+    ] {
+        let out = run(node.command("consume")?.args(["t", "--exit"]).args(more))?.stdout;
+        ensure!(out == expected.as_bytes(), "{more:?}: {}", String::from_utf8_lossy(&out));
+    }
     Ok(())
 }
 

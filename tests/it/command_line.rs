@@ -11,7 +11,7 @@ use thalweg_tests::node::Node;
 use thalweg_tests::process::{Process, binary, run};
 
 /// The program without what this machine has set for it.
-fn thalweg(arguments: &[&str]) -> anyhow::Result<Command> {
+pub fn thalweg(arguments: &[&str]) -> anyhow::Result<Command> {
     let mut command = Command::new(binary("thalweg")?);
     command.args(arguments).stdin(Stdio::null()).env("THALWEG_CONFIG", "/dev/null");
     for name in ["THALWEG_BOOTSTRAP", "THALWEG_DATA", "THALWEG_PROFILE"] {
@@ -21,26 +21,26 @@ fn thalweg(arguments: &[&str]) -> anyhow::Result<Command> {
 }
 
 /// A directory with a log, a topic `t` of two partitions, and files beside it.
-struct Place(tempfile::TempDir);
+pub struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> anyhow::Result<Self> {
+    pub fn new() -> anyhow::Result<Self> {
         let place = Self(tempfile::tempdir()?);
         place.done(&["topic", "create", "t", "--partitions", "2"])?;
         Ok(place)
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Runs the program on the log, with this directory as its own.
-    fn said(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+    pub fn said(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         let mut command = thalweg(&["--data", "log"])?;
         Ok(command.args(arguments).current_dir(self.path()).output()?)
     }
 
-    fn done(&self, arguments: &[&str]) -> anyhow::Result<String> {
+    pub fn done(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self.said(arguments)?;
         let error = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "{arguments:?} ended with {}:\n{error}", output.status);
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// Runs the program, and checks its exit code and what its error says.
-    fn check(&self, arguments: &[&str], code: i32, said: &[&str]) -> anyhow::Result<()> {
+    pub fn check(&self, arguments: &[&str], code: i32, said: &[&str]) -> anyhow::Result<()> {
         let output = self.said(arguments)?;
         let error = String::from_utf8(output.stderr)?;
         let shown: Vec<String> = arguments.iter().map(|word| word.chars().take(200).collect()).collect();
@@ -65,14 +65,14 @@ impl Place {
     }
 
     /// Runs the program with `--format json`: an object a line.
-    fn json(&self, arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
+    pub fn json(&self, arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
         let out = self.done(&[arguments, &["--format", "json"]].concat())?;
         out.lines()
             .map(|line| serde_json::from_str(line).with_context(|| format!("{arguments:?}: {line}")))
             .collect()
     }
 
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
         Ok(fs::write(self.path().join(name), text)?)
     }
 }
@@ -174,7 +174,12 @@ fn programs_get_facts_instead_of_sentences() -> anyhow::Result<()> {
         json!([{"topic": "u", "partitions": 3, "before": 1, "changed": true}]),
     )?;
     check(&["topic", "delete", "u", "--yes"], json!([{"topic": "u", "result": "deleted"}]))?;
-    check(&["cluster", "health"], json!([{"healthy": true, "topics": 1, "partitions": 2}]))
+    check(&["cluster", "health"], json!([{"healthy": true, "topics": 1, "partitions": 2}]))?;
+    place.done(&["topic", "create", "strict", "-c", "min.insync.replicas=2"])?;
+    place.check(&["cluster", "health"], 10, &["1 of 3 partitions is not as it should be"])?;
+    let said = String::from_utf8(place.said(&["cluster", "health"])?.stdout)?;
+    ensure!(said.contains("strict-0 has fewer replicas in sync than its min.insync.replicas"), "{said}");
+    Ok(())
 }
 
 #[test]
@@ -203,6 +208,12 @@ fn files_are_tables_by_the_names_that_they_have() -> anyhow::Result<()> {
     let create = "CREATE EXTERNAL TABLE n STORED AS CSV LOCATION 'a[1].csv' OPTIONS ('null_value' 'NA')";
     ensure!(sql(&format!("{create}; SELECT avg(y) AS mean FROM n"))?.ends_with("mean\n4.0\n"));
     fails("SELECT avg(y) FROM 'a[1].csv'", 2, &["avg"])?;
+    ensure!(sql("SHOW TOPICS")? == sql("SHOW TABLES")?, "a topic is a table");
+    ensure!(sql("DESCRIBE t").is_ok(), "as a table is described");
+    fails("SELECT * FROM t EMIT CHANGES", 2, &["EMIT is not supported", "thalweg consume"])?;
+    fails("SHOW STREAMS", 2, &["SHOW TABLES"])?;
+    fails("INSERT INTO t VALUES (1)", 2, &["thalweg produce"])?;
+    sql("CREATE TABLE m AS SELECT 1 AS one; INSERT INTO m VALUES (2); DROP TABLE m")?;
     fails("DROP TABLE t", 2, &["dropping a topic is not supported", "thalweg topic delete"])?;
     fails("DROP TABLE IF EXISTS t", 2, &["thalweg topic delete"])?;
     fails("DROP TABLE tt", 3, &["there is no topic or table `tt`", "did you mean `t`"])?;
@@ -236,7 +247,10 @@ fn settings_come_from_profiles_too() -> anyhow::Result<()> {
     let data = place.path().join("log");
     place.write(
         "config.toml",
-        format!("[default]\nbootstrap = \"127.0.0.1:1\"\n\n[here]\ndata = \"{}\"\n", data.display()),
+        format!(
+            "[default]\nbootstrap = \"127.0.0.1:1\"\n\n[here]\ndata = \"{}\"\n\n[broken]\nbootstrp = x\n",
+            data.display()
+        ),
     )?;
     let with_file = |arguments: &[&str]| -> anyhow::Result<Output> {
         let mut command = thalweg(arguments)?;
@@ -257,6 +271,15 @@ fn settings_come_from_profiles_too() -> anyhow::Result<()> {
     check(&["topic", "list", "-X", &format!("data={}", data.display())], 0, "t ")?;
     check(&["topic", "list"], 4, "no broker answers at 127.0.0.1:1")?;
     check(&["topic", "list", "--profile", "her"], 3, "did you mean `here`?")?;
+    check(&["topic", "list", "--profile", "broken"], 2, "line 8: there is no setting `bootstrp`")?;
+    let elsewhere = ["--profile", "here", "topic", "list"];
+    let mut command = thalweg(&elsewhere)?;
+    command.env("THALWEG_CONFIG", place.path().join("config.toml")).env("THALWEG_BOOTSTRAP", "127.0.0.1:1");
+    let said = String::from_utf8(command.output()?.stderr)?;
+    ensure!(
+        said.contains("the profile `here` says where the log is") && said.contains("--bootstrap"),
+        "{said}"
+    );
     check(&["topic", "list", "-X", "timeout=1"], 2, "there is no setting `timeout`")?;
     check(
         &["topic", "list", "--profile", "here", "-X", "api_timeout_ms=x"],
@@ -356,6 +379,11 @@ fn the_program_explains_itself() -> anyhow::Result<()> {
         let out = String::from_utf8(run(thalweg(&["help"])?.args(words))?.stdout)?;
         ensure!(out.contains(said), "{words:?}: {out}");
     }
+    let node = String::from_utf8(run(&mut thalweg(&["help", "node"])?)?.stdout)?;
+    ensure!(
+        node.contains("group.initial.rebalance.delay.ms = ") && node.contains("log.retention.ms = "),
+        "{node}"
+    );
     place.check(&["help", "ofsets"], 2, &["did you mean `offsets`?"])?;
     for (shell, said) in
         [("bash", "complete -F"), ("zsh", "#compdef thalweg"), ("fish", "complete -c thalweg")]

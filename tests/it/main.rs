@@ -2,6 +2,7 @@
 
 mod bad_use;
 mod command_line;
+mod command_line_records;
 mod demonstration;
 mod history;
 mod interactive;

@@ -10,7 +10,7 @@ use thalweg_protocol::{Scratch, TopicPartition};
 use super::noise;
 use crate::consume::DECOMPRESSED_BYTES;
 use crate::exit::{Exit, failure};
-use crate::output::{Format, line};
+use crate::output::{Format, counted, line};
 use crate::produce::{AcksArg, now_ms};
 use crate::target::Target;
 
@@ -90,7 +90,8 @@ pub async fn measure(target: &Target, args: LatencyArgs, format: Format) -> anyh
     producer.close().await?;
     consumer.close().await?;
     if seen < records {
-        return Err(failure(Exit::Failed, format!("{} of {records} records did not come", records - seen)));
+        let all = counted(records, "record");
+        return Err(failure(Exit::Failed, format!("{} of {all} did not come", records - seen)));
     }
     print(&args, latencies, format)
 }
@@ -175,9 +176,9 @@ fn print(args: &LatencyArgs, mut latencies: Vec<Duration>, format: Format) -> an
         }));
     }
     line(format_args!(
-        "{} records of {} bytes at {}/s: p50 {:.3} ms, p99 {:.3} ms, p99.9 {:.3} ms, most {:.3} ms",
-        latencies.len(),
-        args.size.max(8),
+        "{} of {} at {}/s: p50 {:.3} ms, p99 {:.3} ms, p99.9 {:.3} ms, most {:.3} ms",
+        counted(latencies.len() as u64, "record"),
+        counted(args.size.max(8) as u64, "byte"),
         args.rate,
         at(500),
         at(990),

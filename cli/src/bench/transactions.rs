@@ -3,7 +3,7 @@
 use thalweg_client::{Appender, Error, Producer, ProducerConfig, TopicSlot};
 
 use super::{Measured, noise};
-use crate::output::{Format, line};
+use crate::output::{Format, counted, line};
 use crate::produce::now_ms;
 use crate::target::Target;
 
@@ -50,7 +50,9 @@ impl Measured {
             }));
         }
         line(format_args!(
-            "committed {transactions} transactions of {records} records in {wall:.3} s: {rate:.1} transactions/s; {cpu:.3} CPU-s"
+            "committed {} of {} in {wall:.3} s: {rate:.1} transactions/s; {cpu:.3} CPU-s",
+            counted(transactions.into(), "transaction"),
+            counted(records.into(), "record"),
         ))
     }
 }

@@ -8,7 +8,7 @@ use thalweg_client::{ConfigChanges, ConfigResource, NewPartitions};
 use super::name_and_value;
 use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure};
-use crate::output::{Format, Results, line};
+use crate::output::{Format, Results, counted, line};
 use crate::target::Target;
 
 /// Which configs change, and how.
@@ -130,9 +130,10 @@ pub async fn partitions(target: &Target, args: AddPartitionsArgs, format: Format
         match result {
             Ok(()) => {
                 let now = args.partitions;
+                let partitions = counted(now.max(0) as u64, "partition");
                 let text = match args.dry_run {
-                    true => format!("could have {now} partitions, has {before}"),
-                    false => format!("has {now} partitions, had {before}"),
+                    true => format!("could have {partitions}, has {before}"),
+                    false => format!("has {partitions}, had {before}"),
                 };
                 let facts =
                     serde_json::json!({"partitions": now, "before": before, "changed": !args.dry_run});

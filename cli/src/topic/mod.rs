@@ -2,16 +2,17 @@
 
 mod alter;
 mod analyze;
+mod delete_records;
 mod describe;
 
 pub use describe::{listed, numbers};
 
 use comfy_table::{Table, presets};
-use thalweg_client::NewTopic;
+use thalweg_client::{NewTopic, TopicMetadata};
 use thalweg_protocol::ErrorCode;
 
 use crate::exit::{Exit, failure};
-use crate::output::{Format, Results, confirmed, line, nothing_deleted};
+use crate::output::{Format, Results, confirmed, counted, line, nothing_deleted};
 use crate::target::{Target, TargetArgs};
 
 /// What to do with topics.
@@ -56,6 +57,8 @@ pub enum TopicCommand {
     Alter(alter::AlterArgs),
     /// Raise the number of partitions
     AddPartitions(alter::AddPartitionsArgs),
+    /// Delete the first records of a topic, up to a place; the topic and what lies behind stay
+    DeleteRecords(delete_records::DeleteRecordsArgs),
     /// Delete topics and all their records
     Delete {
         /// Their names
@@ -102,6 +105,7 @@ pub async fn run(command: TopicCommand, target: &TargetArgs, format: Format) -> 
         TopicCommand::Analyze(args) => analyze::topics(&target, args, format).await,
         TopicCommand::Alter(args) => alter::configs(&target, args, format).await,
         TopicCommand::AddPartitions(args) => alter::partitions(&target, args, format).await,
+        TopicCommand::DeleteRecords(args) => delete_records::records(&target, args, format).await,
         TopicCommand::Delete { names, yes, internal } => delete(&target, &names, yes, internal, format).await,
     };
     result.and(target.close().await)
@@ -136,10 +140,9 @@ async fn create(
                 )?;
             }
             Ok(created) => match created.partitions {
-                Some(partitions) => line(format_args!(
-                    "created {name} with {partitions} partition{}",
-                    if partitions == 1 { "" } else { "s" }
-                ))?,
+                Some(partitions) => {
+                    line(format_args!("created {name} with {}", counted(partitions as u64, "partition")))?;
+                }
                 None => line(format_args!("created {name}"))?,
             },
             Err(error) if if_not_exists && error.code() == Some(ErrorCode::TopicAlreadyExists) => {
@@ -192,6 +195,21 @@ async fn list(target: &Target, internal: bool, format: Format) -> anyhow::Result
     line(table)
 }
 
+/// An error where something is to be deleted that the log keeps for itself, and it was not said that this is meant.
+fn check_internal(topic: &TopicMetadata, is_meant: bool) -> anyhow::Result<()> {
+    if topic.is_internal && !is_meant {
+        return Err(failure(
+            Exit::Usage,
+            format!(
+                "{} is a topic that the log keeps for itself: with it would go what all groups have committed, or \
+                 all transactions. If that is meant, say --internal",
+                topic.name
+            ),
+        ));
+    }
+    Ok(())
+}
+
 async fn delete(
     target: &Target,
     names: &[String],
@@ -203,15 +221,7 @@ async fn delete(
         return Err(failure(Exit::Usage, format!("`{twice}` is named twice")));
     }
     for name in names {
-        if target.topic(name).await?.is_internal && !internal {
-            return Err(failure(
-                Exit::Usage,
-                format!(
-                    "{name} is a topic that the log keeps for itself: with it would go what all groups have committed, or \
-                     all transactions. If that is meant, say --internal"
-                ),
-            ));
-        }
+        check_internal(&target.topic(name).await?, internal)?;
     }
     let them = if names.len() == 1 { "it" } else { "them" };
     if !yes && !confirmed(&format!("Delete {} and all records in {them}?", names.join(", ")))? {

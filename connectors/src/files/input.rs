@@ -1,9 +1,10 @@
-//! What `produce` reads: lines of text, JSON objects or CSV rows; each becomes a record's key, timestamp and value.
+//! What `produce` reads: lines of text, JSON objects, whole records or CSV rows; each becomes what a record has.
 
 use std::io::{BufRead, Chain, Read};
 
 use super::csv_table::CsvTable;
 use super::json_fields;
+use super::record_line;
 use super::source::{BYTE_ORDER_MARK, Source};
 use crate::error::Error;
 use crate::timestamp::parse_timestamp;
@@ -15,6 +16,8 @@ pub enum InputFormat {
     Text,
     /// One JSON object a line; its bytes are the value.
     Json,
+    /// One record a line, as `consume --format json` prints it: partition, timestamp, key, value and headers.
+    Record,
     /// One record a row, as one JSON object named by the header row.
     Csv,
 }
@@ -35,12 +38,25 @@ pub struct Columns {
 pub struct InputRecord {
     /// The key, if there is one.
     pub key: Option<Vec<u8>>,
-    /// The timestamp in ms since 1970, if a column gives it.
+    /// The timestamp in ms since 1970, if a column gives it; -1 of a record that had none where it was read.
     pub timestamp: Option<i64>,
-    /// The value.
+    /// The value, unless it is null.
     pub value: Vec<u8>,
+    /// Whether the value is null: the record is a tombstone.
+    pub is_null: bool,
+    /// Names and values of headers.
+    pub headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// In which partition it was read.
+    pub partition: Option<i32>,
     /// In which line of the input it begins, counted from 1.
     pub line: u64,
+}
+
+impl InputRecord {
+    /// The value, `None` for null.
+    pub fn value(&self) -> Option<&[u8]> {
+        (!self.is_null).then_some(&self.value)
+    }
 }
 
 /// The longest line that is read. No broker takes a record nearly as large; a file without line feeds should not be
@@ -78,6 +94,12 @@ impl Input {
                 "--key",
                 "text has no columns; use --input csv or json, or split lines with --key-delimiter",
             );
+        }
+        if format == InputFormat::Record && columns.key.is_some() {
+            return wrong("--key", "a record of --input record says itself what its key is");
+        }
+        if format == InputFormat::Record && columns.timestamp.is_some() {
+            return wrong("--timestamp", "a record of --input record says itself what its timestamp is");
         }
         if format == InputFormat::Text && columns.timestamp.is_some() {
             return wrong("--timestamp", "text has no columns; use --input csv or json");
@@ -126,25 +148,28 @@ impl Input {
     pub fn next(&mut self, record: &mut InputRecord) -> Result<bool, Error> {
         match &mut self.0 {
             Cut::Lines { reader, format, key_delimiter, columns, line } => {
-                record.value.clear();
                 record.key = None;
                 record.timestamp = None;
-                if reader.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut record.value)? == 0 {
-                    return Ok(false);
+                // A blank line is an empty text, and no JSON.
+                loop {
+                    if !next_line(reader, line, &mut record.value)? {
+                        return Ok(false);
+                    }
+                    if *format == InputFormat::Text || !record.value.iter().all(u8::is_ascii_whitespace) {
+                        break;
+                    }
                 }
-                *line += 1;
                 record.line = *line;
-                if record.value.last() == Some(&b'\n') {
-                    record.value.pop();
-                } else if record.value.len() as u64 > LONGEST_LINE {
-                    let reason = format!("it is longer than {} MiB", LONGEST_LINE >> 20);
-                    return Err(Error::Line { line: *line, reason });
-                }
                 if let Some(delimiter) = key_delimiter {
                     split_key(record, delimiter.as_bytes());
                 }
-                if *format == InputFormat::Json {
-                    json_columns(record, columns, *line)?;
+                match format {
+                    InputFormat::Json => json_columns(record, columns, *line)?,
+                    InputFormat::Record => {
+                        let wrong = |reason| Error::Line { line: *line, reason };
+                        record_line::read(record).map_err(wrong)?;
+                    }
+                    InputFormat::Text | InputFormat::Csv => {}
                 }
                 Ok(true)
             }
@@ -164,6 +189,22 @@ impl Input {
             }
         }
     }
+}
+
+/// Reads a line without its line feed, and counts it; false at the end.
+fn next_line(reader: &mut Source, line: &mut u64, text: &mut Vec<u8>) -> Result<bool, Error> {
+    text.clear();
+    if reader.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', text)? == 0 {
+        return Ok(false);
+    }
+    *line += 1;
+    if text.last() == Some(&b'\n') {
+        text.pop();
+    } else if text.len() as u64 > LONGEST_LINE {
+        let reason = format!("it is longer than {} MiB", LONGEST_LINE >> 20);
+        return Err(Error::Line { line: *line, reason });
+    }
+    Ok(true)
 }
 
 fn csv_error(error: csv::Error) -> Error {
@@ -313,6 +354,17 @@ mod tests {
         let keys: Vec<Option<&str>> = all.iter().map(|(key, _, _)| key.as_deref()).collect();
         assert_eq!(keys, [Some("12345678901234567890123"), Some("1.10"), Some("a\"b")]);
         assert_eq!(all.iter().map(|(_, time, _)| *time).collect::<Vec<_>>(), [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn blank_lines_between_json_are_passed_over_and_counted() {
+        let all = read(b"\n{\"a\":1}\n \r\n\n{\"a\":2}\n\n", InputFormat::Json, Columns::default());
+        let values: Vec<String> = all.expect("readable").into_iter().map(|(_, _, value)| value).collect();
+        assert_eq!(values, [r#"{"a":1}"#, r#"{"a":2}"#]);
+        let all = read(b"{\"value\":\"x\"}\n\n", InputFormat::Record, Columns::default());
+        assert_eq!(all.expect("readable"), [(None, None, "x".to_owned())]);
+        let error = read(b"{\"a\":1}\n\n\nx\n", InputFormat::Json, Columns::default()).expect_err("no JSON");
+        assert!(error.to_string().starts_with("line 4 of the input: this is not a JSON object"), "{error}");
     }
 
     #[test]

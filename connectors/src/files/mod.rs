@@ -3,6 +3,7 @@
 mod csv_table;
 mod input;
 mod json_fields;
+mod record_line;
 mod source;
 
 pub use input::{Columns, Input, InputFormat, InputRecord};

@@ -123,15 +123,15 @@ impl Broker {
         let topic_defaults = TopicDefaults::new(config.topic_defaults.clone())?;
         // Before the directory is made: an address that is taken leaves nothing behind.
         let listeners = bind(&config)?;
+        let for_metrics = match &config.metrics_listen {
+            Some(address) => metrics::bind(address)?,
+            None => Vec::new(),
+        };
         let (data_dir, max_open_files) = (config.data_dir.clone(), config.max_open_files);
         let cluster_id = given.as_ref().map(|controller| controller.state().cluster_id());
         let directory = blocking(move || open_directory(&data_dir, max_open_files, cluster_id)).await?;
         let addresses: Vec<_> = listeners.iter().filter_map(|socket| socket.local_addr().ok()).collect();
         let advertised = advertised(&config, &addresses)?;
-        let for_metrics = match &config.metrics_listen {
-            Some(address) => metrics::bind(address)?,
-            None => Vec::new(),
-        };
         let metrics_address = for_metrics.first().and_then(|socket| socket.local_addr().ok());
 
         let (opened, defaults) = (Arc::clone(&directory), topic_defaults.clone());

@@ -1,5 +1,6 @@
 //! The settings of a node under the names that Kafka's brokers have for them.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -174,6 +175,18 @@ impl NodeSetting {
 }
 
 impl BrokerConfig {
+    /// What [`BrokerConfig::set`] knows, by name: the default of each, and what it is for, in a sentence or two.
+    pub fn settings() -> BTreeMap<&'static str, (String, &'static str)> {
+        let defaults = Self::default();
+        let own = SETTINGS
+            .iter()
+            .map(|setting| (setting.name, ((setting.value)(&defaults), setting.documentation)));
+        let of_topics = TopicConfig::definitions().iter().filter_map(|definition| {
+            Some((definition.node_wide?, (definition.default_value(), definition.documentation())))
+        });
+        own.chain(of_topics).collect()
+    }
+
     /// Sets what Kafka calls `name` (`group.initial.rebalance.delay.ms`, `log.retention.ms`, …): a setting of the node, or
     /// under the name that it has there the default of a topic's config.
     ///
