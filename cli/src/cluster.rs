@@ -80,8 +80,12 @@ fn trouble<'a>(topics: &'a [TopicMetadata], min_isr: &BTreeMap<ByteString, usize
     let judged = partitions.filter_map(|(topic, partition)| {
         let what = match partition {
             at if at.leader.0 < 0 => "has no leader: nobody can read or write it",
-            at if min_isr.get(&topic.name).is_some_and(|least| at.isr.len() < *least) => {
-                "has fewer replicas in sync than its min.insync.replicas: producers with acks=all may be refused"
+            // With fewer replicas than it asks for a topic is satisfied with all of those.
+            at if min_isr
+                .get(&topic.name)
+                .is_some_and(|least| at.isr.len() < at.replicas.len().min(*least)) =>
+            {
+                "has fewer replicas in sync than its min.insync.replicas: producers with acks=all are refused"
             }
             at if !at.offline.is_empty() => "has replicas that are down",
             at if at.isr.len() < at.replicas.len() => "has replicas that are behind",
@@ -170,11 +174,12 @@ mod tests {
             offline: offline.iter().map(|node| NodeId(*node)).collect(),
         };
         let refused =
-            "has fewer replicas in sync than its min.insync.replicas: producers with acks=all may be refused";
+            "has fewer replicas in sync than its min.insync.replicas: producers with acks=all are refused";
         let cases = [
             (partition(1, &[1, 2], &[]), 2, None),
             (partition(-1, &[], &[1, 2]), 1, Some("has no leader: nobody can read or write it")),
-            (partition(1, &[1, 2], &[]), 3, Some(refused)),
+            (partition(1, &[1, 2], &[]), 3, None),
+            (partition(1, &[1], &[]), 3, Some(refused)),
             (partition(1, &[1], &[2]), 2, Some(refused)),
             (partition(1, &[1], &[2]), 1, Some("has replicas that are down")),
             (partition(1, &[1], &[]), 1, Some("has replicas that are behind")),

@@ -233,7 +233,7 @@ impl Partitions {
     fn take(&self, topic: &Arc<Topic>, unfinished: &mut Unfinished) {
         let before = self.index.read().by_id.get(&topic.id).cloned();
         let config = self.defaults.read().resolve(topic);
-        let min_insync = usize::try_from(config.min_insync_replicas).unwrap_or(1);
+        let wanted_insync = usize::try_from(config.min_insync_replicas).unwrap_or(1);
         let config = log_config(&config);
         self.make_logs(topic, &config);
         let mut is_complete = true;
@@ -244,6 +244,8 @@ impl Partitions {
                 continue;
             }
             let id = TopicPartition::new(topic.name.clone(), index as i32);
+            // With fewer replicas than are wanted in sync all of them must be, as in Kafka.
+            let min_insync = wanted_insync.min(assigned.replicas.len());
             let role = Role::new(self.node, assigned.leader_epoch, &assigned.isr, min_insync);
             let held = before.as_ref().and_then(|before| before.partition(index as i32));
             let partition = match held {

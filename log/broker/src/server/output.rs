@@ -6,6 +6,8 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use bytes::Buf;
+use futures::future::try_join;
+use thalweg_protocol::LogSlice;
 use thalweg_protocol::frame::{Frame, FramePart};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -21,6 +23,8 @@ const GATHERED_PARTS: usize = 64;
 pub(crate) struct Output {
     parts: VecDeque<FramePart>,
     bytes_in_memory: usize,
+    /// Whether the stretch of a file that comes next is in the page cache, as far as that was looked at.
+    is_next_warm: bool,
     cold_reads: DiskThreads,
     counted: Arc<SegmentBytes>,
 }
@@ -28,7 +32,7 @@ pub(crate) struct Output {
 impl Output {
     /// Files are read on `cold_reads` where that has to wait for the disk, and what is sent of them is counted.
     pub(crate) fn new(cold_reads: DiskThreads, counted: Arc<SegmentBytes>) -> Self {
-        Self { parts: VecDeque::new(), bytes_in_memory: 0, cold_reads, counted }
+        Self { parts: VecDeque::new(), bytes_in_memory: 0, is_next_warm: false, cold_reads, counted }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -59,13 +63,18 @@ impl Output {
             match self.parts.pop_front() {
                 None => return Ok(()),
                 Some(FramePart::Slice(slice)) => {
-                    if !sendfile::is_warm(&slice) {
-                        // Then `sendfile` finds it in the page cache.
-                        let slice = slice.clone();
-                        self.counted.read_through(slice.len);
-                        self.cold_reads.run(move || sendfile::read_through(&slice)).await?;
+                    if !self.is_next_warm {
+                        self.warm(&slice).await?;
                     }
-                    sendfile::send(socket, &slice, &self.counted).await?;
+                    // The disk reads the one behind it meanwhile, and no further: what is on its way to and from the disk
+                    // keeps the syncs of producers waiting.
+                    let next = self.parts.iter().find_map(|part| match part {
+                        FramePart::Slice(slice) => Some(slice),
+                        FramePart::Bytes(_) => None,
+                    });
+                    let read = async { if let Some(next) = next { self.warm(next).await } else { Ok(()) } };
+                    try_join(sendfile::send(socket, &slice, &self.counted), read).await?;
+                    self.is_next_warm = next.is_some();
                 }
                 Some(bytes @ FramePart::Bytes(_)) => {
                     self.parts.push_front(bytes);
@@ -73,6 +82,16 @@ impl Output {
                 }
             }
         }
+    }
+
+    /// Sees to it that `sendfile` finds the stretch in the page cache.
+    async fn warm(&self, slice: &LogSlice) -> io::Result<()> {
+        if !sendfile::is_warm(slice) {
+            let slice = slice.clone();
+            self.counted.read_through(slice.len);
+            self.cold_reads.run(move || sendfile::read_through(&slice)).await?;
+        }
+        Ok(())
     }
 
     /// Writes some of the bytes that stand before the next stretch of a file.

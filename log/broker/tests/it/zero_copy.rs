@@ -99,14 +99,19 @@ async fn drop_from_cache(path: &Path) -> bool {
     // SAFETY: the descriptor is open.
     let drop = || unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     assert_eq!(drop(), 0);
-    let mut byte = 0u8;
-    let target = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-    // SAFETY: the descriptor is open, and the iovec points at one byte that outlives the call.
-    let read = unsafe { libc::preadv2(file.as_raw_fd(), &raw const target, 1, last, libc::RWF_NOWAIT) };
+    let was_cold = !is_cached(&file, last);
     // Whoever asks for the page has it read in.
     sleep(Duration::from_millis(100)).await;
     assert_eq!(drop(), 0);
-    read < 0
+    was_cold
+}
+
+fn is_cached(file: &File, position: libc::off_t) -> bool {
+    let mut byte = 0u8;
+    let target = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    // SAFETY: the descriptor is open, and the iovec points at one byte that outlives the call.
+    let read = unsafe { libc::preadv2(file.as_raw_fd(), &raw const target, 1, position, libc::RWF_NOWAIT) };
+    read >= 0
 }
 
 fn segment(harness: &Harness) -> PathBuf {
@@ -126,5 +131,23 @@ async fn what_is_not_in_the_page_cache_is_read_first_and_sent_from_its_file_all_
     // Now it is there.
     fetch_all(&client, "t", 900, 1 << 20).await;
     assert_eq!(sent(&harness).await, (2 * sizes[0], read_first));
+    harness.finish().await;
+}
+
+/// What the kernel would read ahead keeps producers waiting for the disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_is_read_from_the_disk_than_is_sent() {
+    let harness = Harness::start_with(Way::Tcp, change, AllowAll).await;
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    for seed in 0..8 {
+        produce(&client, "t", batch(Compression::None, 900, &mut fastrand::Rng::with_seed(seed))).await;
+    }
+    let is_cold = drop_from_cache(&segment(&harness)).await;
+    let size = fetch_all(&client, "t", 900, 1 << 20).await[0];
+    let file = File::open(segment(&harness)).expect("it is there");
+    assert!(size > 700_000 && is_cached(&file, size as libc::off_t - 1));
+    // Another descriptor may read ahead: whether it is there is asked once.
+    assert_eq!(is_cached(&file, 2 * size as libc::off_t + (256 << 10)), !is_cold);
     harness.finish().await;
 }

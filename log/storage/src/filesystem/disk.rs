@@ -29,7 +29,9 @@ impl Filesystem for DiskFilesystem {
                 options.write(true).custom_flags(libc::O_DIRECT | libc::O_DSYNC);
             }
         }
-        Ok(StoredFile { file: Arc::new(options.open(path)?), id: 0 })
+        let file = options.open(path)?;
+        read_no_further(&file);
+        Ok(StoredFile { file: Arc::new(file), id: 0 })
     }
 
     fn read_at(&self, file: &StoredFile, out: &mut [u8], position: u64) -> io::Result<()> {
@@ -106,6 +108,14 @@ impl Filesystem for DiskFilesystem {
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
+}
+
+/// Has the kernel read what is asked for and nothing ahead of it. What it reads ahead, megabytes for each file, has the syncs of
+/// producers wait behind it in the disk's queue: a replay of six cold partitions made them take 12 ms in place of 0.2. All that
+/// reads much here reads it in large pieces.
+fn read_no_further(file: &File) {
+    // SAFETY: the descriptor is open, and the call touches no memory. Where it is not known, nothing changes.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
 }
 
 /// One `pwritev`, repeated when a signal interrupts it. (The standard library's is not stable yet.)
