@@ -65,8 +65,8 @@ pub use admin::{
     FeatureChange, FeatureUpdate, Features, FencedProducer, GroupDescription, GroupFilter, GroupState,
     GroupType, ListedGroup, ListedTransaction, Listing, LogDir, LogDirReplica, MemberDescription, MemberRef,
     NewPartitions, NewTopic, ProducerState, QuorumDescription, QuorumNode, QuorumReplica, QuotaAlteration,
-    QuotaEntity, QuotaFilter, QuotaMatch, Reassignment, RemovedMember, TransactionDescription,
-    TransactionFilter, TransactionState,
+    QuotaEntity, QuotaFilter, QuotaMatch, Reassignment, RemovedMember, ShareGroupDescription,
+    ShareGroupOffset, ShareMemberDescription, TransactionDescription, TransactionFilter, TransactionState,
 };
 pub use client::Client;
 pub use config::{

@@ -23,6 +23,10 @@ pub(crate) fn first_release(api: ApiKey) -> Option<&'static str> {
         ApiKey::ConsumerGroupHeartbeat | ApiKey::ConsumerGroupDescribe => "4.0",
         ApiKey::ListConfigResources => "4.1",
         ApiKey::ShareGroupHeartbeat => "4.1 (turned on by default since 4.2)",
+        ApiKey::ShareGroupDescribe | ApiKey::AlterShareGroupOffsets | ApiKey::DeleteShareGroupOffsets => {
+            "4.1"
+        }
+        ApiKey::DescribeShareGroupOffsets => "4.1 (its version 1, with lags, since 4.2)",
         ApiKey::ShareFetch | ApiKey::ShareAcknowledge => "4.1 (its version 2 since 4.2)",
         _ => return None,
     })

@@ -119,7 +119,7 @@ impl ShareGroup {
             given_up.push(id);
         }
         if !given_up.is_empty() {
-            self.bump_epoch(topics, changes);
+            self.go_on_without(topics, now, changes);
         }
         given_up
     }
@@ -156,6 +156,15 @@ impl ShareGroup {
             self.put(changes, Change::Target(member_id.clone(), None));
         }
         self.put(changes, Change::Member(member_id.clone(), None));
+    }
+
+    /// Brings the group into the epoch that is without members who have gone. Where nobody is left there is no heartbeat that
+    /// would find its assignment behind.
+    fn go_on_without(&mut self, topics: &TopicImage, now: Now, changes: &mut Changes) {
+        self.bump_epoch(topics, changes);
+        if self.is_empty() {
+            self.set_targets(topics, now, changes);
+        }
     }
 
     /// A hash of the topics that the members read, as they stand.

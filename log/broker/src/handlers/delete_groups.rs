@@ -29,7 +29,9 @@ async fn delete(context: &RequestContext, id: &ByteString) -> Result<(), ErrorCo
     match shard.share_group_has_members(id) {
         Some(true) => return Err(ErrorCode::NonEmptyGroup),
         // Before the group: what is left of it would be taken for that of a new group of the same name.
-        Some(false) => context.core.groups.shares().remove(id, |_| true).await?,
+        Some(false) => {
+            context.core.groups.shares().remove(id, |_| true).await?;
+        }
         None => {}
     }
     let last = shard.delete(&own(id))?;

@@ -100,18 +100,22 @@ pub(crate) async fn delete(
     let mut responses = Vec::with_capacity(request.topics.len());
     for topic in request.topics {
         let found = context.core.groups.topics().topic(&topic.topic_name);
-        let code = match found {
-            Some((id, _)) => {
-                let removed = context.core.groups.shares().remove(&group, |topic| topic == id).await;
-                removed.err().unwrap_or(ErrorCode::None)
-            }
-            None => ErrorCode::UnknownTopicOrPartition,
+        let (code, error_message) = match found {
+            Some((id, _)) => match context.core.groups.shares().remove(&group, |topic| topic == id).await {
+                Ok(true) => (ErrorCode::None, None),
+                Ok(false) => {
+                    let nothing = "the group has no offsets there that could be deleted";
+                    (ErrorCode::UnknownTopicOrPartition, Some(ByteString::from_static(nothing)))
+                }
+                Err(code) => (code, message(code)),
+            },
+            None => (ErrorCode::UnknownTopicOrPartition, message(ErrorCode::UnknownTopicOrPartition)),
         };
         responses.push(DeleteShareGroupOffsetsResponseTopic {
             topic_name: topic.topic_name,
             topic_id: found.map_or(Uuid::ZERO, |(id, _)| id),
             error_code: code.code(),
-            error_message: message(code),
+            error_message,
         });
     }
     DeleteShareGroupOffsetsResponse { responses, ..Default::default() }
@@ -171,12 +175,14 @@ async fn reset(
     }
 }
 
+/// A group that there is not has begun to read nowhere: as in Kafka that is no error, and neither is a topic or a partition that
+/// there is not.
 async fn describe_group(
     context: &RequestContext,
     group: DescribeShareGroupOffsetsRequestGroup,
 ) -> Result<DescribeShareGroupOffsetsResponseGroup, ErrorCode> {
-    let shard = context.core.groups.shard(&group.group_id).await?;
-    shard.share_group_has_members(&group.group_id).ok_or(ErrorCode::GroupIdNotFound)?;
+    // Who asks must have come to the group's coordinator.
+    context.core.groups.shard(&group.group_id).await?;
     let mut topics = Vec::new();
     match group.topics {
         Some(asked) => {
@@ -229,7 +235,7 @@ async fn describe_topic(
                     Err(code) => failed_partition(partition, code),
                 }
             }
-            None => failed_partition(partition, ErrorCode::UnknownTopicOrPartition),
+            None => described(context, Uuid::ZERO, partition, None),
         });
     }
     let topic_id = found.map_or(Uuid::ZERO, |(id, _)| id);

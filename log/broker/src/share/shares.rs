@@ -183,19 +183,26 @@ impl Shares {
         }
     }
 
-    /// Ends what `group` has of the topics that `is_over` chooses. When this returns that is in the journal for good.
+    /// Ends what `group` has of the topics that `is_over` chooses. When this returns that is in the journal for good. Says
+    /// whether there was anything.
     ///
     /// # Errors
     /// Those of [`Shards::all`], and then nothing has ended: what is left would come back with a group of the same name. Why
     /// it cannot be written.
-    pub(crate) async fn remove(&self, group: &str, is_over: impl Fn(Uuid) -> bool) -> Result<(), ErrorCode> {
+    pub(crate) async fn remove(
+        &self,
+        group: &str,
+        is_over: impl Fn(Uuid) -> bool,
+    ) -> Result<bool, ErrorCode> {
+        let mut had_some = false;
         for shard in self.all_shards().await? {
             let written = shard.remove(|key| key.group == group && is_over(key.topic_id))?;
             if let Some(written) = written {
+                had_some = true;
                 crate::coordinator::Shard::journal(&*shard).committed(written).await?;
             }
         }
-        Ok(())
+        Ok(had_some)
     }
 
     /// Everything that `group` has read.

@@ -15,6 +15,7 @@ use thalweg_protocol::messages::delete_share_group_offsets::{
 };
 use thalweg_protocol::messages::describe_share_group_offsets::{
     DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
 };
 use thalweg_protocol::messages::find_coordinator::FindCoordinatorRequest;
 use thalweg_protocol::messages::incremental_alter_configs::{
@@ -51,6 +52,7 @@ three_ways! {
     members_share_partitions_and_groups_are_described,
     offsets_are_described_altered_and_deleted,
     offsets_are_set_before_anybody_has_joined,
+    what_is_not_there_has_begun_nowhere,
 }
 
 /// The newest version of ShareFetch and ShareAcknowledge.
@@ -464,6 +466,16 @@ async fn members_share_partitions_and_groups_are_described(harness: &Harness) {
     assert_eq!((group.members.len(), group.authorized_operations == i32::MIN), (3, false));
     let assigned = &group.members[0].assignment.topic_partitions[0];
     assert_eq!((&*assigned.topic_name, &*assigned.partitions), ("t", &[0][..]));
+    let epochs = async || {
+        let request = ShareGroupDescribeRequest { group_ids: vec!["g".into()], ..Default::default() };
+        let group = client.call(request, HEARTBEAT).await.groups.remove(0);
+        (group.group_state, group.group_epoch, group.assignment_epoch)
+    };
+    told(&client.call(beat("g", "a", -1, None), HEARTBEAT).await);
+    assert_eq!(epochs().await, ("Stable".into(), 4, 3), "the next heartbeat assigns");
+    told(&client.call(beat("g", "b", -1, None), HEARTBEAT).await);
+    told(&client.call(beat("g", "c", -1, None), HEARTBEAT).await);
+    assert_eq!(epochs().await, ("Empty".into(), 6, 6), "there is nobody left to assign to");
     // It is no group of another kind.
     let classic = client.call(join_request("g", "", None), 9).await;
     assert_eq!(code(classic.error_code), ErrorCode::InconsistentGroupProtocol);
@@ -492,7 +504,8 @@ async fn offsets_are_described_altered_and_deleted(harness: &Harness) {
     let delete = async || {
         let topic = DeleteShareGroupOffsetsRequestTopic { topic_name: "t".into() };
         let request = DeleteShareGroupOffsetsRequest { group_id: "g".into(), topics: vec![topic] };
-        code(client.call(request, 0).await.error_code)
+        let answer = client.call(request, 0).await;
+        answer.responses.first().map_or(code(answer.error_code), |topic| code(topic.error_code))
     };
     assert_eq!((alter(0, 0).await, delete().await), (ErrorCode::NonEmptyGroup, ErrorCode::NonEmptyGroup));
     told(&client.call(beat("g", "a", -1, None), HEARTBEAT).await);
@@ -501,7 +514,7 @@ async fn offsets_are_described_altered_and_deleted(harness: &Harness) {
     let mut b = Member::join(harness, "b", topic).await;
     assert_eq!(b.fetch(&[]).await, (vec![(2, 3, 1)], vec!["3".into(), "4".into()]));
     told(&client.call(beat("g", "b", -1, None), HEARTBEAT).await);
-    assert_eq!(delete().await, ErrorCode::None);
+    assert_eq!((delete().await, delete().await), (ErrorCode::None, ErrorCode::UnknownTopicOrPartition));
     assert_eq!(described(&client).await, []);
     // −1 has the group begin anew as well, and no other negative offset means anything.
     assert_eq!((alter(0, 1).await, alter(1, 0).await), (ErrorCode::None, ErrorCode::None));
@@ -544,6 +557,32 @@ async fn offsets_are_set_before_anybody_has_joined(harness: &Harness) {
     let request = DeleteGroupsRequest { groups_names: vec!["g".into()] };
     assert_eq!(code(client.call(request, 2).await.results[0].error_code), ErrorCode::None);
     assert_eq!(list().await, []);
+}
+
+async fn what_is_not_there_has_begun_nowhere(harness: &Harness) {
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    find_coordinator(&client, "g", 0).await;
+    let check = async || {
+        let topic = |name: &str| DescribeShareGroupOffsetsRequestTopic {
+            topic_name: name.into(),
+            partitions: vec![0, 9],
+        };
+        let topics = Some(vec![topic("t"), topic("none")]);
+        let group = DescribeShareGroupOffsetsRequestGroup { group_id: "g".into(), topics };
+        let request = DescribeShareGroupOffsetsRequest { groups: vec![group] };
+        let group = client.call(request, 1).await.groups.remove(0);
+        assert_eq!((code(group.error_code), group.topics.len()), (ErrorCode::None, 2), "{group:?}");
+        for partition in group.topics.iter().flat_map(|topic| &topic.partitions) {
+            assert_eq!(code(partition.error_code), ErrorCode::None);
+            assert_eq!((partition.start_offset, partition.lag), (-1, -1), "{partition:?}");
+        }
+        assert_eq!(described(&client).await, []);
+    };
+    check().await;
+    // Now there is the group, but it has read nothing yet.
+    told(&client.call(beat("g", "a", 0, Some(&["t"])), HEARTBEAT).await);
+    check().await;
 }
 
 /// What becomes of one start offset that is set.

@@ -21,6 +21,7 @@ mod quorum;
 mod quotas;
 mod reassignments;
 mod records;
+mod share_groups;
 mod topics;
 mod transactions;
 
@@ -53,6 +54,7 @@ pub use partitions::NewPartitions;
 pub use quorum::{QuorumDescription, QuorumNode, QuorumReplica};
 pub use quotas::{QuotaAlteration, QuotaEntity, QuotaFilter, QuotaMatch};
 pub use reassignments::Reassignment;
+pub use share_groups::{ShareGroupDescription, ShareGroupOffset, ShareMemberDescription};
 pub use transactions::{
     AbortTransaction, FencedProducer, ListedTransaction, ProducerState, TransactionDescription,
     TransactionFilter, TransactionState,

@@ -78,7 +78,7 @@ impl ShareGroup {
             GroupEpoch::LEAVING => {
                 self.check_known(member_id)?;
                 self.remove_member(member_id, changes);
-                self.bump_epoch(topics, changes);
+                self.go_on_without(topics, now, changes);
                 return Ok(HeartbeatAnswer {
                     member_id: member_id.clone(),
                     epoch: request.epoch,

@@ -6,6 +6,7 @@ mod admin;
 mod admin_cluster;
 mod admin_configs;
 mod admin_groups;
+mod admin_share_groups;
 mod admin_transactions;
 mod compaction;
 mod coordinated;
@@ -245,6 +246,9 @@ macro_rules! suite {
                     lists_are_appended_to, resources_with_configs_are_listed, quotas_are_set_and_taken_away;
                 admin_groups: groups_are_listed_and_described, groups_are_deleted_when_they_are_empty,
                     members_are_put_out, a_group_forgets_offsets;
+                admin_share_groups: share_groups_are_listed_and_described, a_share_group_tells_where_it_is,
+                    a_share_group_goes_on_where_it_is_told, a_share_group_forgets_offsets_and_is_deleted,
+                    lost_answers_about_share_groups_make_no_failures;
                 admin_transactions: transactions_are_listed_and_described, a_partition_tells_its_producers,
                     a_transaction_is_aborted_by_its_markers, what_its_coordinator_knows_does_not_hang,
                     producers_are_fenced;

@@ -21,10 +21,10 @@ use AcknowledgeType::{Accept, Reject, Release, Renew};
 const QUIET: Duration = Duration::from_millis(700);
 
 /// A record that was delivered: its offset, value and how often it was.
-type Delivered = (i64, String, i16);
+pub(super) type Delivered = (i64, String, i16);
 
 /// A new share group that begins at the start, with these configs.
-async fn share_group(ground: &Ground, configs: &[(&str, &str)]) -> String {
+pub(super) async fn share_group(ground: &Ground, configs: &[(&str, &str)]) -> String {
     let group = ground.name("share");
     let of = ConfigChanges::of(ConfigResource::Group(ByteString::from(group.as_str())));
     let of = of.set("share.auto.offset.reset", "earliest");
@@ -41,7 +41,7 @@ fn lock(ground: &Ground, ms: u64) -> (Duration, String) {
     (Duration::from_millis(ms), ms.to_string())
 }
 
-fn member(ground: &Ground, config: ShareConsumerConfig, topic: &str) -> ShareConsumer {
+pub(super) fn member(ground: &Ground, config: ShareConsumerConfig, topic: &str) -> ShareConsumer {
     let mut consumer = ground.client.share_consumer(config).expect("the configuration is right");
     consumer.subscribe([topic]).expect("there is a topic");
     consumer
@@ -64,7 +64,7 @@ fn delivered(polled: SharePolled) -> Vec<Delivered> {
 }
 
 /// Polls until records come.
-async fn take(consumer: &mut ShareConsumer) -> Vec<Delivered> {
+pub(super) async fn take(consumer: &mut ShareConsumer) -> Vec<Delivered> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         assert!(Instant::now() < deadline, "nothing comes");
@@ -98,13 +98,13 @@ async fn is_quiet(consumer: &mut ShareConsumer) -> bool {
     true
 }
 
-async fn committed(consumer: &mut ShareConsumer) {
+pub(super) async fn committed(consumer: &mut ShareConsumer) {
     for (partition, result) in consumer.commit().await {
         result.unwrap_or_else(|error| panic!("{partition}: {error}"));
     }
 }
 
-fn of(values: &[(i64, &str, i16)]) -> Vec<Delivered> {
+pub(super) fn of(values: &[(i64, &str, i16)]) -> Vec<Delivered> {
     values.iter().map(|(offset, value, count)| (*offset, value.to_string(), *count)).collect()
 }
 
@@ -114,7 +114,7 @@ fn times_over(records: &[Delivered], times: i16) -> Vec<Delivered> {
 }
 
 /// Writes values as one batch.
-async fn write_batch(ground: &Ground, topic: &str, values: &[&str]) {
+pub(super) async fn write_batch(ground: &Ground, topic: &str, values: &[&str]) {
     let config = ProducerConfig { linger_ms: 200, ..ProducerConfig::default() };
     let producer = ground.producer(config);
     let mut deliveries = Vec::new();
