@@ -78,7 +78,7 @@ pub(crate) struct Session {
     connection: u64,
     /// Whose it is.
     owner: (&'static str, ByteString),
-    /// Its member has left the group: it acquires nothing more, but may still say what became of what it has.
+    /// Its member has left the group: it acquires nothing until it joins again, but may still say what became of what it has.
     has_left: bool,
     /// In the order in which they came.
     partitions: Vec<SessionPartition>,
@@ -252,8 +252,17 @@ impl ShareSessions {
     /// The member has left its group. Its session stays until it ends it, or its connection ends: what it says of the records
     /// that it has comes by another connection than its leave, and may come later.
     pub(crate) fn leave(&self, key: &SessionKey) {
+        self.note(key, true);
+    }
+
+    /// The member has joined its group, maybe again: then it may go on with the session that it has.
+    pub(crate) fn join(&self, key: &SessionKey) {
+        self.note(key, false);
+    }
+
+    fn note(&self, key: &SessionKey, has_left: bool) {
         if let Some(session) = self.open.lock().sessions.get_mut(key) {
-            session.has_left = true;
+            session.has_left = has_left;
         }
     }
 

@@ -46,6 +46,7 @@ three_ways! {
     a_fetch_waits_for_new_records_and_for_those_that_come_back,
     what_a_member_leaves_behind_is_delivered_again,
     who_has_left_may_still_say_what_became_of_its_records,
+    who_joins_again_goes_on_with_its_session,
     of_many_records_the_bad_one_is_given_up_alone,
     who_has_gone_acquires_nothing_more,
     sessions_and_acknowledgements_are_checked,
@@ -375,6 +376,21 @@ async fn who_has_left_may_still_say_what_became_of_its_records(harness: &Harness
     left.epoch = -1;
     assert_eq!(left.acknowledge(&[(1, 1, &[ACCEPT])]).await, ErrorCode::None);
     assert_eq!(rest.fetch(&[]).await.0, [(2, 2, 2)]);
+}
+
+/// As librdkafka does after a member has not polled for too long.
+async fn who_joins_again_goes_on_with_its_session(harness: &Harness) {
+    let client = harness.connect().await;
+    let topic = ("t", create_topic(&client, "t", 1).await);
+    let mut back = Member::join(harness, "back", topic).await;
+    back.fetch(&[]).await;
+    produce(&client, "t", batch(["1", "2"])).await;
+    assert_eq!(back.fetch(&[]).await.0, [(0, 1, 1)]);
+    assert_eq!(told(&client.call(beat("g", "back", -1, None), HEARTBEAT).await).0, -1);
+    produce(&client, "t", batch(["3"])).await;
+    assert_eq!(back.fetch(&[(0, 0, &[ACCEPT])]).await, Default::default(), "it is not in the group");
+    told(&client.call(beat("g", "back", 0, Some(&["t"])), HEARTBEAT).await);
+    assert_eq!(back.fetch(&[(1, 1, &[RELEASE])]).await.0, [(1, 1, 2), (2, 2, 1)]);
 }
 
 async fn sessions_and_acknowledgements_are_checked(harness: &Harness) {

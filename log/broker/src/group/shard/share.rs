@@ -36,11 +36,20 @@ impl GroupShard {
             self.settings.wake.notify_one();
         }
         drop(state);
-        if answer.is_ok() && request.epoch == GroupEpoch::LEAVING {
-            let member = SessionKey { group: id.clone(), member: request.member_id.clone() };
-            self.settings.shares.sessions().leave(&member);
+        if answer.is_ok() {
+            self.tell_sessions(id, request);
         }
         Ok((answer?, last_record))
+    }
+
+    /// Tells of a member that has joined or left, which was taken.
+    fn tell_sessions(&self, id: &ByteString, request: &ShareHeartbeat) {
+        let member = || SessionKey { group: id.clone(), member: request.member_id.clone() };
+        match request.epoch {
+            GroupEpoch::JOINING => self.settings.shares.sessions().join(&member()),
+            GroupEpoch::LEAVING => self.settings.shares.sessions().leave(&member()),
+            _ => {}
+        }
     }
 
     fn share_heartbeat_in(
