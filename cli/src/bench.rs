@@ -13,7 +13,7 @@ use crate::consume::DECOMPRESSED_BYTES;
 use crate::exit::{Exit, failure};
 use crate::extents::Extents;
 use crate::output::{Format, counted, line, progress};
-use crate::produce::{AcksArg, codec, now_ms};
+use crate::produce::{AcksArg, LARGEST_RECORD, codec, now_ms};
 use crate::target::{Target, TargetArgs};
 
 /// What to measure.
@@ -147,8 +147,7 @@ struct Load {
 async fn produce(target: &Target, topic: &str, load: Load, format: Format) -> anyhow::Result<()> {
     let Load { records, size, compression, acks } = load;
     target.partitions_of(topic).await?;
-    let producer =
-        target.client().producer(ProducerConfig { compression, acks, ..ProducerConfig::default() })?;
+    let producer = target.client().producer(ProducerConfig { compression, acks, ..large_records() })?;
     let mut appender = producer.appender();
     let slot = appender.topic(topic).await?;
     let noise = noise(size + NOISE);
@@ -174,10 +173,15 @@ async fn produce(target: &Target, topic: &str, load: Load, format: Format) -> an
     Ok(producer.close().await?)
 }
 
+/// How large records may be is the topic's to say.
+fn large_records() -> ProducerConfig {
+    ProducerConfig { max_request_size: LARGEST_RECORD, ..ProducerConfig::default() }
+}
+
 async fn produce_one_by_one(target: &Target, topic: &str, load: Load, format: Format) -> anyhow::Result<()> {
     let Load { records, size, compression, acks } = load;
     target.partitions_of(topic).await?;
-    let config = ProducerConfig { compression, acks, linger_ms: 0, ..ProducerConfig::default() };
+    let config = ProducerConfig { compression, acks, linger_ms: 0, ..large_records() };
     let producer = target.client().producer(config)?;
     let value = Bytes::from(noise(size));
     let bar = progress(Some(records));

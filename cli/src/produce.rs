@@ -78,8 +78,11 @@ pub enum Cut {
     Csv,
 }
 
+/// Larger records than this, in bytes, are not sent: no line of the input is nearly as long.
+pub const LARGEST_RECORD: usize = 128 << 20;
+
 /// The values of `--acks`.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum AcksArg {
     /// Nobody waits
     #[value(name = "0")]
@@ -159,8 +162,14 @@ async fn produce(args: &ProduceArgs, target: &Target, input: Input) -> anyhow::R
     for trouble in leaderless(&topic, |at| args.partition.is_none_or(|own| own == at)) {
         tell(format_args!("warning: {trouble}. Records for it wait"));
     }
-    let config =
-        ProducerConfig { compression: args.compression, acks: args.acks.into(), ..ProducerConfig::default() };
+    let config = ProducerConfig {
+        compression: args.compression,
+        acks: args.acks.into(),
+        // How large records may be is the topic's to say.
+        max_request_size: LARGEST_RECORD,
+        buffer_memory: LARGEST_RECORD,
+        ..ProducerConfig::default()
+    };
     let producer = Arc::new(target.client().producer(config)?);
     let mut appender = producer.appender();
     let refusals = appender.refusals();
@@ -188,7 +197,9 @@ async fn produce(args: &ProduceArgs, target: &Target, input: Input) -> anyhow::R
     let written = telling_of_trouble(&producer, until_given_up(&producer)).await;
     let read = progress.appended.load(Ordering::Relaxed);
     conclude(&producer, read, stop, written, refused(refusals.take()))?;
-    tell(format_args!("produced {} to {}", counted(read, "record"), args.topic));
+    // Without an answer nobody knows.
+    let did = if args.acks == AcksArg::None { "sent" } else { "produced" };
+    tell(format_args!("{did} {} to {}", counted(read, "record"), args.topic));
     Ok(())
 }
 

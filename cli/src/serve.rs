@@ -51,7 +51,8 @@ pub async fn run(args: ServeArgs, target: &TargetArgs) -> anyhow::Result<()> {
             "serve runs a node and talks to none: --bootstrap is for the other commands. --listen HOST:PORT says where it listens",
         ));
     }
-    let data = args.data.or_else(|| target.data.clone()).unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
+    let named = args.data.or_else(|| target.data.clone()).or_else(|| target.directory.clone());
+    let data = named.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
     let mut config = BrokerConfig {
         data_dir: data.clone(),
         node_id: args.node_id,

@@ -26,6 +26,8 @@ const LONGEST_MS: u64 = 365 * 86_400_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     values: BTreeMap<String, String>,
+    /// The directory that was named last, also where a broker's address goes before it.
+    directory: Option<String>,
     /// Two that say where the log is and of which neither goes before the other, as a sentence.
     conflict: Option<String>,
 }
@@ -135,7 +137,7 @@ impl Settings {
         match profiles.remove(name) {
             Some(Ok(values)) => {
                 let conflict = twice(&values, |setting| format!("`{setting}` in the profile `{name}`"));
-                Ok(Self { values, conflict })
+                Ok(Self { directory: values.get(DATA).cloned(), values, conflict })
             }
             Some(Err(error)) => Err(failure(Exit::Usage, format!("{}: {error}", path.display()))),
             None if named.is_none() => Ok(Self::default()),
@@ -152,12 +154,20 @@ impl Settings {
 
     /// Sets these, too. Where they say where the log is, that goes before what was said of it, with what is in conflict there.
     fn set_all(&mut self, settings: BTreeMap<String, String>, conflict: Option<String>) {
+        if let Some(data) = settings.get(DATA) {
+            self.directory = Some(data.clone());
+        }
         if settings.contains_key(BOOTSTRAP) || settings.contains_key(DATA) {
             self.values.remove(BOOTSTRAP);
             self.values.remove(DATA);
             self.conflict = conflict;
         }
         self.values.extend(settings);
+    }
+
+    /// The directory for a node of one's own, to which no address of another matters.
+    pub fn directory(&self) -> Option<&str> {
+        self.directory.as_deref()
     }
 
     /// The value of a setting.

@@ -37,6 +37,9 @@ pub struct TargetArgs {
     /// Two that say where the log is and of which neither goes before the other.
     #[arg(skip)]
     conflict: Option<String>,
+    /// The directory that a setting names for a node of one's own.
+    #[arg(skip)]
+    pub directory: Option<PathBuf>,
 }
 
 /// What a directory without a log in it means.
@@ -62,11 +65,20 @@ impl TargetArgs {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let settings = Settings::gather(self.profile.as_deref(), &self.setting, variable)?;
         let mut target = self.clone();
+        for (option, has_it, other) in
+            [("--bootstrap", self.bootstrap.is_some(), DATA), ("--data", self.data.is_some(), BOOTSTRAP)]
+        {
+            if has_it && self.setting.iter().any(|(name, _)| name == other) {
+                let reason = format!("{option} and -X {other} both say where the log is. Take one away");
+                return Err(failure(Exit::Usage, reason));
+            }
+        }
         if self.bootstrap.is_none() && self.data.is_none() {
             target.bootstrap = settings.get(BOOTSTRAP).map(str::to_owned);
             target.data = settings.get(DATA).map(PathBuf::from);
             target.conflict = settings.conflict().map(str::to_owned);
         }
+        target.directory = settings.directory().map(PathBuf::from);
         target.settings = settings;
         Ok(target)
     }
@@ -169,6 +181,9 @@ pub fn leaderless(topic: &TopicMetadata, is_meant: impl Fn(i32) -> bool) -> Vec<
     without.map(error).collect()
 }
 
+/// The topics that a log keeps for itself, Kafka's as well as ours.
+const OF_THE_LOG: [&str; 3] = ["__consumer_offsets", "__transaction_state", "__share_group_state"];
+
 impl Target {
     /// The client of the log.
     pub fn client(&self) -> &Client {
@@ -185,13 +200,14 @@ impl Target {
             return Ok(topics.swap_remove(at));
         }
         let names = topics.iter().filter(|known| !known.is_internal).map(|known| &*known.name);
-        Err(failure(
-            Exit::NotFound,
-            format!(
-                "there is no topic `{topic}`{}. `thalweg topic list` shows them all, `thalweg topic create {topic}` makes it",
-                did_you_mean(topic, names)
-            ),
-        ))
+        let advice = match OF_THE_LOG.contains(&topic) {
+            true => "The log makes it for itself when it is needed".to_owned(),
+            false => {
+                format!("`thalweg topic list` shows them all, `thalweg topic create {topic}` makes it")
+            }
+        };
+        let similar = did_you_mean(topic, names);
+        Err(failure(Exit::NotFound, format!("there is no topic `{topic}`{similar}. {advice}")))
     }
 
     /// How many partitions `topic` has.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::compute::{SortOptions, sort_to_indices};
 use arrow::csv::WriterBuilder as CsvWriterBuilder;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::error::ArrowError;
@@ -165,6 +166,7 @@ fn print_boxed<'o>(
 async fn print_table(rows: &mut Rows, out: &mut (dyn Write + Send)) -> Result<(u64, u64)> {
     let (mut kept, mut shown, mut count) = (Vec::new(), 0, 0);
     while let Some(batch) = rows.next().await? {
+        check_times(&batch)?;
         let kept_rows = batch.num_rows().min(TABLE_ROWS - shown);
         if kept_rows > 0 {
             kept.push(batch.slice(0, kept_rows));
@@ -231,11 +233,44 @@ async fn print_json(rows: &mut Rows, out: &mut (dyn Write + Send)) -> Result<(u6
     let mut writer = JsonWriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(out);
     let mut count = 0;
     while let Some(batch) = rows.next().await? {
+        check_times(&batch)?;
         count += batch.num_rows() as u64;
         writer.write(&batch).map_err(arrow_error)?;
     }
     writer.finish().map_err(arrow_error)?;
     Ok((count, count))
+}
+
+/// Arrow's writers put the text of an error in the place of a time that no calendar has.
+///
+/// # Errors
+/// When a column has one.
+fn check_times(batch: &RecordBatch) -> Result<()> {
+    let options = FormatOptions::default().with_display_error(false);
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        if !matches!(field.data_type(), DataType::Timestamp(..) | DataType::Date32 | DataType::Date64) {
+            continue;
+        }
+        // The first and the last tell of all.
+        let order = sort_to_indices(
+            column,
+            Some(SortOptions { nulls_first: false, ..SortOptions::default() }),
+            Some(1),
+        );
+        let last = SortOptions { descending: true, nulls_first: false };
+        for order in [order, sort_to_indices(column, Some(last), Some(1))] {
+            let Some(row) = order.map_err(arrow_error)?.values().first().copied() else { continue };
+            let formatter = ArrayFormatter::try_new(column, &options).map_err(arrow_error)?;
+            if formatter.value(row as usize).try_to_string().is_err() {
+                let name = field.name();
+                let reason = format!(
+                    "the column `{name}` has a time that no calendar shows; select it as a number: {name}::bigint"
+                );
+                return Err(Error::Execution(DataFusionError::Execution(reason)));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn arrow_error(error: ArrowError) -> Error {

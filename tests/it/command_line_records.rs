@@ -145,7 +145,54 @@ fn the_first_records_of_a_topic_are_deleted() -> anyhow::Result<()> {
     place.done(&["topic", "create", "c", "-c", "cleanup.policy=compact"])?;
     fs::write(place.path().join("b.txt"), "k:v\n")?;
     place.done(&["produce", "c", "-f", "b.txt", "--key-delimiter", ":"])?;
-    place.check(&["topic", "delete-records", "c", "-b", "end", "-y"], 2, &["POLICY_VIOLATION"])
+    for way in ["-y", "--dry-run"] {
+        place.check(
+            &["topic", "delete-records", "c", "-b", "end", way],
+            2,
+            &["c has cleanup.policy=compact", "null values"],
+        )?;
+    }
+    place.check(
+        &["topic", "delete-records", "__transaction_state", "-b", "end", "-y"],
+        3,
+        &["there is no topic `__transaction_state`", "makes it for itself"],
+    )
+}
+
+#[test]
+fn large_records_and_far_times_are_for_the_topic_to_judge() -> anyhow::Result<()> {
+    let place = Place::new()?;
+    let limits =
+        ["-c", "max.message.bytes=30000000", "-c", "message.timestamp.after.max.ms=9223372036854775807"];
+    place.done(&[&["topic", "create", "large"][..], &limits].concat())?;
+    let value = "\u{1}".repeat(9 << 20);
+    let line = json!({"value": value, "timestamp": i64::MAX}).to_string();
+    place.write("record", &line)?;
+    place.done(&["produce", "large", "-i", "record", "-f", "record"])?;
+    let read = place.json(&["consume", "large", "--exit"])?;
+    ensure!(read.len() == 1 && read[0]["value"] == json!(value) && read[0]["timestamp"] == json!(i64::MAX));
+    place.write("small", "x\n")?;
+    let said = place.said(&["produce", "large", "-f", "small", "--acks", "0"])?;
+    ensure!(
+        String::from_utf8(said.stderr)?.contains("sent 1 record to large"),
+        "whether it is there nobody knows"
+    );
+    for format in ["json", "table"] {
+        let select = "SELECT _timestamp FROM large";
+        place.check(
+            &["sql", "--format", format, "-c", select],
+            1,
+            &["`_timestamp` has a time that no calendar shows"],
+        )?;
+    }
+    let number =
+        place.done(&["sql", "--format", "csv", "-c", "SELECT max(_timestamp)::bigint FROM large"])?;
+    ensure!(number.lines().last() == Some("9223372036854775807"), "{number}");
+    place.check(
+        &["topic", "list", "-X", "bootstrap=127.0.0.1:1"],
+        2,
+        &["--data and -X bootstrap both say where"],
+    )
 }
 
 #[test]

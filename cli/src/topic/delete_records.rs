@@ -1,9 +1,8 @@
 //! `thalweg topic delete-records`.
 
-use thalweg_client::Isolation;
+use thalweg_client::{ConfigResource, Isolation, TopicMetadata};
 use thalweg_protocol::{Offset, TopicPartition};
 
-use super::check_internal;
 use crate::exit::{Exit, failure};
 use crate::extents::Extents;
 use crate::offset_range::{OffsetRange, Place};
@@ -28,9 +27,6 @@ pub struct DeleteRecordsArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Also from a topic that the log keeps for itself
-    #[arg(long)]
-    internal: bool,
 }
 
 impl DeleteRecordsArgs {
@@ -59,7 +55,7 @@ struct Cut {
 pub async fn records(target: &Target, args: DeleteRecordsArgs, format: Format) -> anyhow::Result<()> {
     let place = args.place()?;
     let topic = target.topic(&args.name).await?;
-    check_internal(&topic, args.internal)?;
+    check_policy(target, &topic).await?;
     let count = topic.partitions.len() as i32;
     if let Some(partition) = args.partition.iter().find(|partition| !(0..count).contains(*partition)) {
         let reason =
@@ -98,6 +94,30 @@ pub async fn records(target: &Target, args: DeleteRecordsArgs, format: Format) -
         }
     }
     cuts.iter().try_for_each(|cut| cut.print(args.dry_run, format))
+}
+
+/// Whether records may be deleted from the topic at all. Where its configs are not told the broker says so.
+async fn check_policy(target: &Target, topic: &TopicMetadata) -> anyhow::Result<()> {
+    let name = &topic.name;
+    if topic.is_internal {
+        let reason = format!(
+            "{name} is a topic that the log keeps for itself: its records are not for others to delete"
+        );
+        return Err(failure(Exit::Usage, reason));
+    }
+    let resource = ConfigResource::Topic(name.clone());
+    let described =
+        target.client().admin().describe_configs(std::slice::from_ref(&resource)).await.remove(&resource);
+    let Some(Ok(configs)) = described else { return Ok(()) };
+    let policy = configs.get("cleanup.policy").and_then(|entry| entry.value.clone()).unwrap_or_default();
+    if policy.is_empty() || policy.split(',').any(|part| part.trim() == "delete") {
+        return Ok(());
+    }
+    let reason = format!(
+        "{name} has cleanup.policy={policy}: what it has of each key goes only when something newer comes. Write null values \
+         for the keys, or first `thalweg topic alter {name} -c cleanup.policy={policy},delete`"
+    );
+    Err(failure(Exit::Usage, reason))
 }
 
 impl Cut {

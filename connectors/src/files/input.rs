@@ -126,7 +126,7 @@ impl Input {
         let reader = reader.chain(END.as_bytes());
         let mut rows = csv::ReaderBuilder::new().flexible(true).from_reader(reader);
         let mut header = rows.headers().map_err(csv_error)?.clone();
-        if is_end(&header, 1)? {
+        if has_ended(&mut rows, &header, 1)? {
             header.clear();
         }
         let (columns, table) = (header.len(), CsvTable::new(&header, columns)?);
@@ -176,7 +176,7 @@ impl Input {
             Cut::Rows { rows, table, columns, row } => {
                 let is_there = rows.read_record(row).map_err(csv_error)?;
                 let line = row.position().map_or(0, csv::Position::line);
-                if !is_there || is_end(row, line)? {
+                if !is_there || has_ended(rows, row, line)? {
                     return Ok(false);
                 }
                 if row.len() != *columns {
@@ -225,6 +225,20 @@ fn is_end(row: &csv::StringRecord, line: u64) -> Result<bool, Error> {
         }
         _ => Ok(false),
     }
+}
+
+/// Whether the row that was just read is the one behind all others.
+///
+/// # Errors
+/// As for [`is_end`], and where the input has such a row itself.
+fn has_ended(rows: &mut csv::Reader<WithEnd>, row: &csv::StringRecord, line: u64) -> Result<bool, Error> {
+    let is_end = is_end(row, line)?;
+    if is_end && rows.read_record(&mut csv::StringRecord::new()).map_err(csv_error)? {
+        let reason =
+            format!("{:?} is what marks the end of the input here: no row can be that", END.trim_start());
+        return Err(Error::Line { line, reason });
+    }
+    Ok(is_end)
 }
 
 fn split_key(record: &mut InputRecord, delimiter: &[u8]) {
@@ -354,6 +368,16 @@ mod tests {
         let keys: Vec<Option<&str>> = all.iter().map(|(key, _, _)| key.as_deref()).collect();
         assert_eq!(keys, [Some("12345678901234567890123"), Some("1.10"), Some("a\"b")]);
         assert_eq!(all.iter().map(|(_, time, _)| *time).collect::<Vec<_>>(), [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn a_row_that_looks_like_the_end_does_not_end_the_input() {
+        for text in
+            ["a\n1\n\0no more rows\0\n2\n", "a,b\n1,2\n\0no more rows\0\n3,4\n", "\0no more rows\0\n1\n"]
+        {
+            let error = read(text.as_bytes(), InputFormat::Csv, Columns::default()).expect_err(text);
+            assert!(error.to_string().contains("marks the end"), "{text}: {error}");
+        }
     }
 
     #[test]

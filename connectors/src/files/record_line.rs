@@ -29,6 +29,9 @@ struct RecordLine<'l> {
 #[derive(Default)]
 struct Bytes<'l>(Option<Cow<'l, [u8]>>);
 
+/// So much of what is wrong is shown.
+const SHOWN: usize = 40;
+
 /// The time of a record that has none.
 const NO_TIMESTAMP: i64 = -1;
 
@@ -92,8 +95,11 @@ impl<'de> Visitor<'de> for BytesVisitor {
             return Err(de::Error::custom("bytes that are no text are written {\"base64\": …}"));
         }
         let text = map.next_value::<Cow<'de, str>>()?;
-        let bytes = decode_base64(&text)
-            .ok_or_else(|| de::Error::custom(format!("`{text}` is not base64 with its padding")))?;
+        let bytes = decode_base64(&text).ok_or_else(|| {
+            let begin: String = text.chars().take(SHOWN).collect();
+            let rest = if begin.len() < text.len() { "…" } else { "" };
+            de::Error::custom(format!("`{}{rest}` is not base64 with its padding", begin.escape_debug()))
+        })?;
         match map.next_key::<Cow<'de, str>>()? {
             None => Ok(Bytes(Some(Cow::Owned(bytes)))),
             Some(key) => Err(de::Error::custom(format!("`{key}` stands beside base64"))),
@@ -115,6 +121,9 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
         }
         // What is missing of the last group is the padding.
         bits <<= 6 * (4 - group.len());
+        if bits.to_be_bytes().iter().skip(group.len()).any(|byte| *byte != 0) {
+            return None;
+        }
         bytes.extend_from_slice(bits.to_be_bytes().get(1..group.len())?);
     }
     Some(bytes)
@@ -191,6 +200,7 @@ mod tests {
             ("/", None),
             ("/w=", None),
             ("====", None),
+            ("/x==", None),
             ("A===", None),
             ("a b=", None),
         ];

@@ -56,11 +56,19 @@ fn run() -> anyhow::Result<()> {
     let mut rows = load::compare(&brokers, settings.rounds, settings.gigabytes)?;
     rows.extend(broker::start_and_memory(&brokers)?);
     let half_of_kafkas = half_of_kafkas_rate(&rows)?;
-    rows.extend(latency::compare(&brokers, settings.rounds, &[1_000, half_of_kafkas])?);
-    rows.extend(transactions::compare(&brokers, settings.rounds)?);
-    rows.extend(jobs::compare(&brokers, settings.rounds, settings.records)?);
-    let machine = limits::of_the_machine(&brokers, settings.rounds, settings.gigabytes)?;
-    let socket = limits::of_the_socket(&brokers, settings.rounds, settings.gigabytes)?;
+    let mut failures = Vec::new();
+    let mut part = |measured: anyhow::Result<Vec<report::Row>>| {
+        measured.unwrap_or_else(|error| {
+            eprintln!("compare: {error:#}; the other parts go on");
+            failures.push(error);
+            Vec::new()
+        })
+    };
+    rows.extend(part(latency::compare(&brokers, settings.rounds, &[1_000, half_of_kafkas])));
+    rows.extend(part(transactions::compare(&brokers, settings.rounds)));
+    rows.extend(part(jobs::compare(&brokers, settings.rounds, settings.records)));
+    let machine = part(limits::of_the_machine(&brokers, settings.rounds, settings.gigabytes));
+    let socket = part(limits::of_the_socket(&brokers, settings.rounds, settings.gigabytes));
     let tables = [
         report::headline(settings.rounds)?,
         report::table(["Thalweg", "Apache Kafka 4.4"], &rows)?,
@@ -69,5 +77,8 @@ fn run() -> anyhow::Result<()> {
     ]
     .concat();
     println!("{tables}");
+    if let Some(error) = failures.pop() {
+        return Err(error.context("the tables lack a part, and are not published"));
+    }
     settings.publish.map_or(Ok(()), |path| report::publish(&path, &tables))
 }

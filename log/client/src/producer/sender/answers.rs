@@ -282,9 +282,11 @@ impl Sender {
         self.core
             .tally
             .finish(u64::from(batch.records.header().records_count.unsigned_abs()), outcome.is_ok());
-        self.flushes.done(batch.generation, outcome.as_ref().err());
+        let failure = outcome.as_ref().err().cloned();
+        // Whoever waits for a flush looks at what has been told of records next.
         if let Some(waiter) = batch.notify {
             waiter.tell(outcome);
         }
+        self.flushes.done(batch.generation, failure.as_ref());
     }
 }
