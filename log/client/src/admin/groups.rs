@@ -14,7 +14,7 @@ use thalweg_protocol::messages::{Api, ApiKey};
 use thalweg_protocol::{ErrorCode, TopicPartition};
 
 use super::named::named;
-use super::{Admin, Listing, checked, keyed, version_from};
+use super::{Admin, Listing, assigned, checked, keyed, version_from};
 use crate::asking::{Answers, ask_brokers};
 use crate::by_coordinator::ask_coordinators;
 use crate::consumer::{decode_assignment, decode_subscription};
@@ -288,13 +288,7 @@ fn consumer_group(group: consumer_group_describe::DescribedGroup) -> Result<Grou
 }
 
 fn partitions(assignment: Assignment) -> Vec<TopicPartition> {
-    let mut partitions = Vec::new();
-    for topic in assignment.topic_partitions {
-        let of_topic = topic.partitions.into_iter();
-        partitions.extend(of_topic.map(|partition| TopicPartition::new(topic.topic_name.clone(), partition)));
-    }
-    partitions.sort();
-    partitions
+    assigned(assignment.topic_partitions.into_iter().map(|topic| (topic.topic_name, topic.partitions)))
 }
 
 fn classic_group(group: describe_groups::DescribedGroup) -> Result<GroupDescription> {

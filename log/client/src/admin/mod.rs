@@ -31,7 +31,7 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use futures::future::BoxFuture;
 use thalweg_protocol::messages::{Api, ApiKey};
-use thalweg_protocol::{ErrorCode, NodeId};
+use thalweg_protocol::{ErrorCode, NodeId, TopicPartition};
 
 use crate::asking::{Answers, Asking};
 use crate::cluster::Cluster;
@@ -188,4 +188,14 @@ fn checked_topic<R>(
 /// The same key may be asked for twice; it has one answer.
 fn keyed<K: Ord + Clone>(keys: impl IntoIterator<Item = K>) -> BTreeMap<K, ()> {
     keys.into_iter().map(|key| (key, ())).collect()
+}
+
+/// The partitions that a member of a group has, in order, out of those of each topic.
+fn assigned(topics: impl Iterator<Item = (ByteString, Vec<i32>)>) -> Vec<TopicPartition> {
+    let of_topic = |(topic, partitions): (ByteString, Vec<i32>)| {
+        partitions.into_iter().map(move |partition| TopicPartition::new(topic.clone(), partition))
+    };
+    let mut partitions: Vec<_> = topics.flat_map(of_topic).collect();
+    partitions.sort();
+    partitions
 }

@@ -19,7 +19,7 @@ use thalweg_protocol::messages::describe_share_group_offsets::{
 use thalweg_protocol::messages::share_group_describe::{self, ShareGroupDescribeRequest};
 use thalweg_protocol::{ErrorCode, LeaderEpoch, Offset, TopicPartition};
 
-use super::{Admin, GroupState, checked, checked_topic, keyed};
+use super::{Admin, GroupState, assigned, checked, checked_topic, keyed};
 use crate::asking::{Answers, Asking};
 use crate::by_coordinator::ask_coordinators;
 use crate::by_leader::by_topic;
@@ -251,13 +251,7 @@ fn described(group: share_group_describe::DescribedGroup) -> Result<ShareGroupDe
 }
 
 fn partitions(assignment: share_group_describe::Assignment) -> Vec<TopicPartition> {
-    let mut partitions = Vec::new();
-    for topic in assignment.topic_partitions {
-        let of_topic = topic.partitions.into_iter();
-        partitions.extend(of_topic.map(|partition| TopicPartition::new(topic.topic_name.clone(), partition)));
-    }
-    partitions.sort();
-    partitions
+    assigned(assignment.topic_partitions.into_iter().map(|topic| (topic.topic_name, topic.partitions)))
 }
 
 fn passes<R>(result: &Result<R>) -> bool {
