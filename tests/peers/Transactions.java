@@ -36,6 +36,9 @@ class Transactions {
       for (int record = 0; record < records; record++) {
         producer.send(new ProducerRecord<>(topic, record % partitions, null, value));
       }
+      // Committing does so, too; but Java's sender, where it looks for what is left to send just before the records are
+      // there, then ends the transaction ahead of them (one in some thousands of short ones, on every broker).
+      producer.flush();
       producer.commitTransaction();
     }
   }
