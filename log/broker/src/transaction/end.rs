@@ -71,7 +71,16 @@ impl EndTransaction {
         if is_about_next || self.outcome == decided {
             Ok(Decision::Wait)
         } else {
-            Err(ErrorCode::InvalidTxnState)
+            Err(self.ended_otherwise(is_retry))
+        }
+    }
+
+    /// A commit that comes with the epoch before an abort's never was that abort: the coordinator has aborted on its
+    /// own, as after a timeout, and fenced the producer (KAFKA-20785).
+    fn ended_otherwise(self, is_retry: bool) -> ErrorCode {
+        match (is_retry, self.outcome) {
+            (true, Outcome::Commit) => ErrorCode::ProducerFenced,
+            _ => ErrorCode::InvalidTxnState,
         }
     }
 
@@ -89,7 +98,7 @@ impl EndTransaction {
             if self.outcome == ended {
                 return Ok(Decision::Answer(current.producer));
             }
-            return Err(ErrorCode::InvalidTxnState);
+            return Err(self.ended_otherwise(is_retry));
         }
         self.abort_nothing(current, fresh, now)
     }

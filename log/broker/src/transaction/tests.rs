@@ -262,7 +262,9 @@ fn transactions_end_as_the_table_of_states_says() {
         (CompleteCommit, 2, Commit, EpochBump, Ok((3, None))),
         (CompleteCommit, 2, Abort, EpochBump, INVALID),
         (CompleteAbort, 2, Abort, EpochBump, Ok((3, None))),
-        (CompleteAbort, 2, Commit, EpochBump, INVALID),
+        (CompleteAbort, 2, Commit, EpochBump, FENCED),
+        (PrepareAbort, 2, Commit, EpochBump, FENCED),
+        (PrepareAbort, 2, Abort, EpochBump, WAIT),
         (CompleteAbort, 1, Abort, EpochBump, FENCED),
         (CompleteCommit, 3, Commit, EpochBump, INVALID),
         (CompleteCommit, 3, Abort, EpochBump, Ok((4, Some(CompleteAbort)))),
@@ -302,7 +304,7 @@ fn a_transaction_that_is_open_too_long_is_aborted_and_its_producer_fenced() {
     let complete = next.complete(NOW);
     for version in [Classic, EpochBump] {
         let late = end(&complete, producer(7, 3), Commit, version, None);
-        assert!(matches!(late, Err("PRODUCER_FENCED" | "INVALID_TXN_STATE")), "{version:?}: {late:?}");
+        assert_eq!(late, Err("PRODUCER_FENCED"), "{version:?}");
     }
     assert_eq!(add(&complete, producer(7, 3), &[0]), Err("PRODUCER_FENCED"));
     assert_eq!(init(Some(&complete), Some(producer(7, 3)), None), Err("PRODUCER_FENCED"));

@@ -425,7 +425,7 @@ async fn a_transaction_that_is_open_too_long_is_aborted() {
     settled(&client).await;
     assert_eq!(committed(&client).await, [""; 0]);
     assert_eq!(txn.end(&client, true, 4).await, ErrorCode::ProducerFenced);
-    assert_eq!(txn.end(&client, true, 5).await, ErrorCode::InvalidTxnState);
+    assert_eq!(txn.end(&client, true, 5).await, ErrorCode::ProducerFenced);
     harness.finish().await;
 }
 

@@ -286,7 +286,7 @@ async fn a_transaction_whose_beginning_was_lost_is_aborted_and_its_producer_fenc
     assert!(!rig.has_open_transactions(), "nothing keeps the last stable offset back");
     assert_eq!(rig.read_committed(0), [""; 0]);
     let committed = rig.done(end(&rig, producer, Outcome::Commit)).await;
-    assert_eq!(committed, Err(ErrorCode::InvalidTxnState), "it believes that the data is there");
+    assert_eq!(committed, Err(ErrorCode::ProducerFenced), "it believes that the data is there");
     let app = App::new(&rig, producer, TransactionVersion::EpochBump);
     assert_eq!(rig.done(app.write("two", 2)).await, Err(ErrorCode::ProducerFenced));
 }
