@@ -9,6 +9,7 @@ pub(crate) mod listener;
 mod metering;
 mod order;
 mod output;
+mod page_cache;
 mod sendfile;
 
 use std::sync::Arc;

@@ -12,12 +12,19 @@ use thalweg_protocol::frame::{Frame, FramePart};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::sendfile;
+use super::{page_cache, sendfile};
 use crate::disk_threads::DiskThreads;
 use crate::metrics::SegmentBytes;
 
 /// The most stretches of memory handed to one system call.
 const GATHERED_PARTS: usize = 64;
+
+/// The most bytes of a file handed to one system call, so that one connection does not keep a worker busy.
+const CHUNK: u32 = 1 << 20;
+
+/// The most that is read from the disk at once, and ahead of what is sent: what is on its way to and from the disk keeps the
+/// syncs of producers waiting.
+const READ: u32 = 256 << 10;
 
 /// The answers of one connection on their way out.
 pub(crate) struct Output {
@@ -47,10 +54,20 @@ impl Output {
     /// Queues an answer.
     pub(crate) fn push(&mut self, frame: Frame) {
         for part in frame.parts {
-            if let FramePart::Bytes(bytes) = &part {
-                self.bytes_in_memory += bytes.len();
+            match part {
+                FramePart::Bytes(bytes) => {
+                    self.bytes_in_memory += bytes.len();
+                    self.parts.push_back(FramePart::Bytes(bytes));
+                }
+                FramePart::Slice(slice) => {
+                    let mut left = Some(slice);
+                    while let Some(slice) = left {
+                        let (chunk, rest) = cut(slice, CHUNK);
+                        self.parts.push_back(FramePart::Slice(chunk));
+                        left = rest;
+                    }
+                }
             }
-            self.parts.push_back(part);
         }
     }
 
@@ -63,18 +80,16 @@ impl Output {
             match self.parts.pop_front() {
                 None => return Ok(()),
                 Some(FramePart::Slice(slice)) => {
-                    if !self.is_next_warm {
-                        self.warm(&slice).await?;
-                    }
-                    // The disk reads the one behind it meanwhile, and no further: what is on its way to and from the disk
-                    // keeps the syncs of producers waiting.
-                    let next = self.parts.iter().find_map(|part| match part {
-                        FramePart::Slice(slice) => Some(slice),
-                        FramePart::Bytes(_) => None,
-                    });
-                    let read = async { if let Some(next) = next { self.warm(next).await } else { Ok(()) } };
+                    let slice = match self.is_next_warm {
+                        true => slice,
+                        false => self.warm(slice).await?,
+                    };
+                    let ahead = self.parts.iter().position(|part| matches!(part, FramePart::Slice(_)));
+                    let cold = ahead.and_then(|at| self.cold_piece(at));
+                    let read =
+                        async { if let Some(cold) = cold { self.read_in(cold).await } else { Ok(()) } };
                     try_join(sendfile::send(socket, &slice, &self.counted), read).await?;
-                    self.is_next_warm = next.is_some();
+                    self.is_next_warm = ahead.is_some();
                 }
                 Some(bytes @ FramePart::Bytes(_)) => {
                     self.parts.push_front(bytes);
@@ -84,14 +99,35 @@ impl Output {
         }
     }
 
-    /// Sees to it that `sendfile` finds the stretch in the page cache.
-    async fn warm(&self, slice: &LogSlice) -> io::Result<()> {
-        if !sendfile::is_warm(slice) {
-            let slice = slice.clone();
-            self.counted.read_through(slice.len);
-            self.cold_reads.run(move || sendfile::read_through(&slice)).await?;
+    /// As much of the slice as `sendfile` finds in the page cache then. The rest is queued again.
+    async fn warm(&mut self, slice: LogSlice) -> io::Result<LogSlice> {
+        self.parts.push_front(FramePart::Slice(slice));
+        if let Some(cold) = self.cold_piece(0) {
+            self.read_in(cold).await?;
         }
-        Ok(())
+        match self.parts.pop_front() {
+            Some(FramePart::Slice(slice)) => Ok(slice),
+            _ => unreachable!("it was put there, or its first piece"),
+        }
+    }
+
+    /// If not all of the slice at `at` is in the page cache, cuts it in two and returns the first piece, which is to be read.
+    fn cold_piece(&mut self, at: usize) -> Option<LogSlice> {
+        let Some(FramePart::Slice(slice)) = self.parts.get_mut(at) else { return None };
+        if page_cache::holds(slice) {
+            return None;
+        }
+        let (first, rest) = cut(slice.clone(), READ);
+        *slice = first.clone();
+        if let Some(rest) = rest {
+            self.parts.insert(at + 1, FramePart::Slice(rest));
+        }
+        Some(first)
+    }
+
+    async fn read_in(&self, slice: LogSlice) -> io::Result<()> {
+        self.counted.read_through(slice.len);
+        self.cold_reads.run(move || page_cache::read_in(&slice)).await
     }
 
     /// Writes some of the bytes that stand before the next stretch of a file.
@@ -118,6 +154,16 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// The first bytes of a slice, as many as `most`, and what is left.
+fn cut(slice: LogSlice, most: u32) -> (LogSlice, Option<LogSlice>) {
+    if slice.len <= most {
+        return (slice, None);
+    }
+    let first = LogSlice { len: most, ..slice.clone() };
+    let position = slice.position + u64::from(most);
+    (first, Some(LogSlice { position, len: slice.len - most, ..slice }))
 }
 
 /// One `sendmsg`. `has_more` says that more follows at once, so that the kernel need not send a short packet.

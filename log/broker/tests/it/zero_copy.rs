@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -131,6 +132,28 @@ async fn what_is_not_in_the_page_cache_is_read_first_and_sent_from_its_file_all_
     // Now it is there.
     fetch_all(&client, "t", 900, 1 << 20).await;
     assert_eq!(sent(&harness).await, (2 * sizes[0], read_first));
+    harness.finish().await;
+}
+
+/// The pages at the ends of a slice are read to find them; that says nothing about those between them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slice_whose_ends_are_in_the_page_cache_is_read_first_all_the_same() {
+    let harness = Harness::start_with(Way::Tcp, change, AllowAll).await;
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    produce(&client, "t", batch(Compression::None, 900, &mut fastrand::Rng::with_seed(3))).await;
+    let is_cold = drop_from_cache(&segment(&harness)).await;
+    let file = File::open(segment(&harness)).expect("it is there");
+    // SAFETY: the descriptor is open.
+    let advised = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_RANDOM) };
+    assert_eq!(advised, 0);
+    let len = file.metadata().expect("it is there").len();
+    for position in [0, len / 2, len - 1] {
+        file.read_exact_at(&mut [0], position).expect("the byte is there");
+    }
+    let sizes = fetch_all(&client, "t", 900, 1 << 20).await;
+    let read_first = if is_cold { sizes[0] } else { 0 };
+    assert_eq!(sent(&harness).await, (sizes[0], read_first), "cold: {is_cold}");
     harness.finish().await;
 }
 
