@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
 use thalweg_protocol::record::Record;
 
 /// How one record is printed.
@@ -187,21 +189,8 @@ fn print_json_bytes(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
         None => out.extend_from_slice(b"null"),
         Some((_, Ok(text))) => serde_json::to_writer(&mut *out, text).expect("a Vec takes every write"),
         Some((bytes, Err(_))) => {
-            out.extend_from_slice(b"{\"base64\":\"");
-            print_base64(bytes, out);
-            out.extend_from_slice(b"\"}");
-        }
-    }
-}
-
-/// RFC 4648, section 4, with padding.
-fn print_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for chunk in bytes.chunks(3) {
-        let bits =
-            chunk.iter().enumerate().fold(0u32, |bits, (at, byte)| bits | u32::from(*byte) << (16 - 8 * at));
-        for at in 0..4 {
-            out.push(if at <= chunk.len() { DIGITS[(bits >> (18 - 6 * at)) as usize & 63] } else { b'=' });
+            let text = Base64Display::new(bytes, &STANDARD);
+            write!(out, "{{\"base64\":\"{text}\"}}").expect("a Vec takes every write");
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A warning about records that are so old when they are written that the topic soon deletes them.
 
-use thalweg_client::{Admin, ConfigResource};
+use thalweg_client::Admin;
 use thalweg_connectors::format_time;
 use tokio::runtime::Handle;
 
 use super::now_ms;
 use crate::output::tell;
+use crate::topic::TopicConfigs;
 
 /// Looks at the timestamps that the input gives, and tells of the first one that the topic does not keep.
 pub struct Retention {
@@ -55,13 +56,10 @@ impl Retention {
     /// For how long the topic keeps records, in ms after their timestamps; `None` where it is for ever, by when they are
     /// written, or not known.
     async fn kept(&self) -> Option<i64> {
-        let resource = ConfigResource::Topic(self.topic.as_str().into());
-        let mut described = self.admin.describe_configs(std::slice::from_ref(&resource)).await;
-        let configs = described.remove(&resource)?.ok()?;
-        let value = |name: &str| configs.get(name)?.value.as_deref();
-        let is_deleted = value("cleanup.policy")?.split(',').any(|policy| policy.trim() == "delete");
-        let is_its_own = value("message.timestamp.type") == Some("CreateTime");
-        let kept_ms = value("retention.ms")?.parse().ok()?;
+        let configs = TopicConfigs::of(&self.admin, &self.topic).await.ok()?;
+        let is_deleted = configs.has_retention()?;
+        let is_its_own = configs.value("message.timestamp.type") == Some("CreateTime");
+        let kept_ms = configs.value("retention.ms")?.parse().ok()?;
         (is_deleted && is_its_own && kept_ms >= 0).then_some(kept_ms)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use thalweg_client::{ConfigChanges, ConfigResource, NewPartitions};
 
-use super::name_and_value;
+use super::{TopicConfigs, name_and_value};
 use crate::advice::did_you_mean;
 use crate::exit::{Exit, failure};
 use crate::output::{Format, Results, counted, line};
@@ -95,9 +95,9 @@ pub async fn configs(target: &Target, args: AlterArgs, format: Format) -> anyhow
 
 /// The name that was probably meant, where one of the changes is of no config that the topic has.
 async fn known_configs(target: &Target, topic: &str, changes: &ConfigChanges) -> String {
-    let resource = ConfigResource::Topic(topic.into());
-    let described = target.client().admin().describe_configs(std::slice::from_ref(&resource)).await;
-    let Some(Ok(known)) = described.get(&resource) else { return String::new() };
+    let Ok(TopicConfigs(known)) = TopicConfigs::of(&target.client().admin(), topic).await else {
+        return String::new();
+    };
     let unknown = changes.changes.keys().find(|name| !known.contains_key(name.as_str()));
     unknown.map_or_else(String::new, |name| did_you_mean(name, known.keys().map(|known| &**known)))
 }

@@ -1,8 +1,9 @@
 //! `thalweg topic delete-records`.
 
-use thalweg_client::{ConfigResource, Isolation, TopicMetadata};
+use thalweg_client::{Isolation, TopicMetadata};
 use thalweg_protocol::{Offset, TopicPartition};
 
+use super::TopicConfigs;
 use crate::exit::{Exit, failure};
 use crate::extents::Extents;
 use crate::offset_range::{OffsetRange, Place};
@@ -105,12 +106,9 @@ async fn check_policy(target: &Target, topic: &TopicMetadata) -> anyhow::Result<
         );
         return Err(failure(Exit::Usage, reason));
     }
-    let resource = ConfigResource::Topic(name.clone());
-    let described =
-        target.client().admin().describe_configs(std::slice::from_ref(&resource)).await.remove(&resource);
-    let Some(Ok(configs)) = described else { return Ok(()) };
-    let policy = configs.get("cleanup.policy").and_then(|entry| entry.value.clone()).unwrap_or_default();
-    if policy.is_empty() || policy.split(',').any(|part| part.trim() == "delete") {
+    let Ok(configs) = TopicConfigs::of(&target.client().admin(), name).await else { return Ok(()) };
+    let policy = configs.value("cleanup.policy").unwrap_or_default();
+    if policy.is_empty() || configs.has_retention() == Some(true) {
         return Ok(());
     }
     let reason = format!(

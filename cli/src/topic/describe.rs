@@ -4,22 +4,19 @@ use std::collections::BTreeMap;
 
 use bytestring::ByteString;
 use comfy_table::{Table, presets};
-use thalweg_client::{
-    ConfigEntry, ConfigResource, ConfigSource, Isolation, PartitionMetadata, TopicMetadata,
-};
+use thalweg_client::{ConfigEntry, ConfigSource, Isolation, PartitionMetadata, TopicMetadata};
 use thalweg_protocol::{NodeId, TopicPartition};
 
+use super::TopicConfigs;
 use crate::extents::Extents;
 use crate::output::{Format, counted, line, tell};
 use crate::target::Target;
-
-type Configs = BTreeMap<ByteString, ConfigEntry>;
 
 /// A topic with what is known of it elsewhere.
 struct Described {
     topic: TopicMetadata,
     extents: Extents,
-    configs: Configs,
+    configs: BTreeMap<ByteString, ConfigEntry>,
 }
 
 /// Shows topics, with the configs that were set or, if asked for, all of them.
@@ -46,16 +43,13 @@ pub async fn topics(
 }
 
 /// None where the broker does not say, which is told.
-async fn configs_of(target: &Target, topic: &str) -> Configs {
-    let resource = ConfigResource::Topic(topic.into());
-    let mut described = target.client().admin().describe_configs(std::slice::from_ref(&resource)).await;
-    match described.remove(&resource) {
-        Some(Ok(configs)) => configs,
-        Some(Err(error)) => {
+async fn configs_of(target: &Target, topic: &str) -> BTreeMap<ByteString, ConfigEntry> {
+    match TopicConfigs::of(&target.client().admin(), topic).await {
+        Ok(TopicConfigs(configs)) => configs,
+        Err(error) => {
             tell(format_args!("note: the configs of {topic} are not shown: {error}"));
-            Configs::new()
+            BTreeMap::new()
         }
-        None => Configs::new(),
     }
 }
 

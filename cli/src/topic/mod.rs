@@ -2,9 +2,11 @@
 
 mod alter;
 mod analyze;
+mod configs;
 mod delete_records;
 mod describe;
 
+pub use configs::TopicConfigs;
 pub use describe::{listed, numbers};
 
 use comfy_table::{Table, presets};

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
@@ -95,7 +97,7 @@ impl<'de> Visitor<'de> for BytesVisitor {
             return Err(de::Error::custom("bytes that are no text are written {\"base64\": …}"));
         }
         let text = map.next_value::<Cow<'de, str>>()?;
-        let bytes = decode_base64(&text).ok_or_else(|| {
+        let bytes = STANDARD.decode(&*text).map_err(|_| {
             let begin: String = text.chars().take(SHOWN).collect();
             let rest = if begin.len() < text.len() { "…" } else { "" };
             de::Error::custom(format!("`{}{rest}` is not base64 with its padding", begin.escape_debug()))
@@ -105,40 +107,6 @@ impl<'de> Visitor<'de> for BytesVisitor {
             Some(key) => Err(de::Error::custom(format!("`{key}` stands beside base64"))),
         }
     }
-}
-
-/// RFC 4648, section 4, with padding.
-fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(4) {
-        return None;
-    }
-    let digits = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    for group in digits.as_bytes().chunks(4) {
-        let mut bits = 0_u32;
-        for digit in group {
-            bits = bits << 6 | sextet(*digit)?;
-        }
-        // What is missing of the last group is the padding.
-        bits <<= 6 * (4 - group.len());
-        if bits.to_be_bytes().iter().skip(group.len()).any(|byte| *byte != 0) {
-            return None;
-        }
-        bytes.extend_from_slice(bits.to_be_bytes().get(1..group.len())?);
-    }
-    Some(bytes)
-}
-
-fn sextet(digit: u8) -> Option<u32> {
-    let value = match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(u32::from(value))
 }
 
 #[cfg(test)]
@@ -179,6 +147,9 @@ mod tests {
             (r#"{"value":{"a":1}}"#, "{\"base64\": …}"),
             (r#"{"value":1}"#, "a string, {\"base64\": …} or null"),
             (r#"{"value":{"base64":"/w"}}"#, "`/w` is not base64"),
+            (r#"{"value":{"base64":"/x=="}}"#, "`/x==` is not base64"),
+            (r#"{"value":{"base64":"===="}}"#, "`====` is not base64"),
+            (r#"{"value":{"base64":"a b="}}"#, "`a b=` is not base64"),
             (r#"{"value":{"base64":"/w==","a":1}}"#, "`a` stands beside base64"),
             (r#"{"value":"a","timestamp":-2}"#, "before 1970"),
             (r#"{"value":"a","headers":[[null,"a"]]}"#, "null for its name"),
@@ -186,26 +157,6 @@ mod tests {
         ] {
             let error = line(text).expect_err(text);
             assert!(error.contains(said), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn base64_is_decoded() {
-        let cases: &[(&str, Option<&[u8]>)] = &[
-            ("", Some(b"")),
-            ("/w==", Some(b"\xff")),
-            ("/wA=", Some(b"\xff\0")),
-            ("/wAQ", Some(b"\xff\0\x10")),
-            ("/zEyMw==", Some(b"\xff123")),
-            ("/", None),
-            ("/w=", None),
-            ("====", None),
-            ("/x==", None),
-            ("A===", None),
-            ("a b=", None),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(decode_base64(text).as_deref(), *expected, "{text}");
         }
     }
 }
