@@ -478,6 +478,13 @@ fn spawn_upkeep(core: &Arc<Core>, logs: Arc<LogManager>, stop: &watch::Receiver<
         partitions.changed();
     });
     every(core, stop, REMOVE_DELETED, move || deleted.remove_deleted());
+    let (hurried, mut stopped, alive) = (Arc::clone(&logs), stop.clone(), core.alive.clone());
+    tokio::spawn(async move {
+        // A broker that has been dropped tells nobody, but is stopping as well.
+        let _ = stopped.changed().await;
+        hurried.hurry();
+        drop(alive);
+    });
     spawn_cleaner(core, logs, stop);
     let partitions = Arc::clone(&core.partitions);
     every(core, stop, RETRY, move || partitions.retry_unfinished());

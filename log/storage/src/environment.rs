@@ -33,6 +33,7 @@ pub struct DirectoryHealth {
     failure: OnceLock<String>,
     /// Whether the disk was full, and nothing has been removed for that since.
     is_short_of_space: AtomicBool,
+    is_closing: AtomicBool,
 }
 
 impl DirectoryHealth {
@@ -42,6 +43,7 @@ impl DirectoryHealth {
             path: path.into(),
             failure: OnceLock::new(),
             is_short_of_space: AtomicBool::new(false),
+            is_closing: AtomicBool::new(false),
         })
     }
 
@@ -67,6 +69,15 @@ impl DirectoryHealth {
     /// Whether the disk was full, and nothing has been removed for that since.
     pub(crate) fn is_short_of_space(&self) -> bool {
         self.is_short_of_space.load(Ordering::Relaxed)
+    }
+
+    /// Whether the directory is about to be closed: what takes its time does not any more.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_closing(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
     }
 
     /// What could be removed has been.

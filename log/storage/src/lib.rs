@@ -12,6 +12,7 @@ mod environment;
 mod error;
 mod filesystem;
 mod flush;
+mod gradual_removal;
 mod index;
 mod journal;
 mod leader_epochs;

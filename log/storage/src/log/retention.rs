@@ -1,5 +1,6 @@
 //! Deleting old segments.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use super::{Log, Offsets, Writer};
 use crate::config::LogConfig;
 use crate::error::Error;
 use crate::filesystem::DirectoryEntry;
+use crate::gradual_removal;
 use crate::segment::{DELETED_SUFFIX, FileKind, Segment, file_name, parse_file_name};
 
 /// Files that wait to be removed.
@@ -16,7 +18,8 @@ use crate::segment::{DELETED_SUFFIX, FileKind, Segment, file_name, parse_file_na
 pub(super) struct Trash {
     /// On the monotonic clock.
     due_ms: i64,
-    files: Vec<PathBuf>,
+    /// With their lengths, in bytes.
+    files: Vec<(PathBuf, u64)>,
 }
 
 impl Log {
@@ -172,21 +175,23 @@ impl Log {
     fn move_to_trash(&self, dropped: &[Arc<Segment>], entries: Vec<DirectoryEntry>) -> Result<(), Error> {
         let environment = &self.environment;
         let first_kept = self.segments()[0].base_offset();
+        let mut lens: BTreeMap<String, u64> =
+            entries.into_iter().map(|entry| (entry.name, entry.len)).collect();
         let mut names: Vec<String> = dropped
             .iter()
             .flat_map(|s| FileKind::OF_A_SEGMENT.map(|kind| file_name(s.base_offset(), kind)))
             .collect();
-        for entry in entries {
-            if matches!(parse_file_name(&entry.name), Some((at, FileKind::Snapshot)) if at < first_kept) {
-                names.push(entry.name);
-            }
-        }
+        let is_due = |name: &str| {
+            matches!(parse_file_name(name), Some((at, FileKind::Snapshot)) if at < first_kept)
+        };
+        names.extend(lens.keys().filter(|name| is_due(name)).cloned());
         let mut files = Vec::with_capacity(names.len());
         for name in names {
             let to = self.directory.join(format!("{name}{DELETED_SUFFIX}"));
+            let len = lens.remove(&name).unwrap_or(0);
             match environment.rename(&self.directory.join(name), &to) {
                 Err(error) if !error.is_not_found() => return Err(error),
-                _ => files.push(to),
+                _ => files.push((to, len)),
             }
         }
         dropped.iter().for_each(|segment| segment.close());
@@ -198,8 +203,8 @@ impl Log {
     fn remove_trash(&self, monotonic_ms: i64) -> Result<(), Error> {
         let due: Vec<Trash> =
             self.writer.lock().trash.extract_if(.., |trash| trash.due_ms <= monotonic_ms).collect();
-        for file in due.iter().flat_map(|trash| &trash.files) {
-            self.environment.remove(file)?;
+        for (file, len) in due.iter().flat_map(|trash| &trash.files) {
+            gradual_removal::remove(file, *len, &self.environment)?;
         }
         Ok(())
     }

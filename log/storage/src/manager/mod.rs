@@ -21,6 +21,7 @@ use self::threads::on_threads;
 use crate::config::{LogConfig, ManagerConfig};
 use crate::directory::DataDirectory;
 use crate::error::Error;
+use crate::gradual_removal;
 use crate::flush::{RoundHold, SyncListener, SyncRounds};
 use crate::journal::{Gathered, Journal, Replayed, replay, replay_one};
 use crate::log::{Log, Standing};
@@ -224,11 +225,17 @@ impl LogManager {
             environment.health.space_was_made();
         }
         for (_, path) in due {
-            if let Err(error) = remove_tree(&path, environment) {
+            let emptied = gradual_removal::empty(&path, environment);
+            if let Err(error) = emptied.and_then(|()| remove_tree(&path, environment)) {
                 tracing::warn!(directory = %path.display(), %error, "a deleted log is not removed yet");
                 self.changes.lock().deleted.push((now_ms.saturating_add(DELETE_DELAY_MS), path));
             }
         }
+    }
+
+    /// The logs are about to be closed: what is being removed bit by bit goes at once.
+    pub fn hurry(&self) {
+        self.directory.environment().health.set_closing();
     }
 
     /// Syncs every log and writes the checkpoint, on the calling thread: a round by hand.
