@@ -24,7 +24,7 @@ const CHUNK: u32 = 1 << 20;
 
 /// The most that is read from the disk at once, and ahead of what is sent: what is on its way to and from the disk keeps the
 /// syncs of producers waiting.
-const READ: u32 = 256 << 10;
+pub(super) const READ: u32 = 256 << 10;
 
 /// The answers of one connection on their way out.
 pub(crate) struct Output {

@@ -7,6 +7,8 @@ use std::os::unix::fs::FileExt;
 
 use thalweg_protocol::LogSlice;
 
+use super::output::READ;
+
 /// `cachestat(2)`, of Linux 6.5, has this number on every architecture that tokio runs on.
 const SYS_CACHESTAT: libc::c_long = 451;
 
@@ -37,7 +39,7 @@ pub(super) fn holds(slice: &LogSlice) -> bool {
         return true;
     }
     match cached_pages(slice) {
-        Some(cached) => cached >= pages(slice).end - pages(slice).start,
+        Some(cached) => cached >= pages(slice).end - pages(slice).start && !is_being_read(slice),
         None => holds_each(slice),
     }
 }
@@ -56,6 +58,14 @@ fn holds_each(slice: &LogSlice) -> bool {
 /// Reads the slice and throws the bytes away, which leaves them in the page cache.
 pub(super) fn read_in(slice: &LogSlice) -> io::Result<()> {
     slice.file.read_exact_at(&mut vec![0; slice.len as usize], slice.position)
+}
+
+/// Whether somebody else has begun to read some of the slice, whose pages count as cached before they hold anything. What is
+/// read for answers comes in pieces of [`READ`] bytes, at least one of these bytes in each.
+fn is_being_read(slice: &LogSlice) -> bool {
+    let last = slice.len - 1;
+    let mut tested = (0..last).step_by(READ as usize).chain([last]);
+    tested.any(|at| !holds_byte(slice, slice.position + u64::from(at)))
 }
 
 /// How many pages of the slice are in the page cache; `None` where the system has no such call.

@@ -181,9 +181,8 @@ impl Log {
             .iter()
             .flat_map(|s| FileKind::OF_A_SEGMENT.map(|kind| file_name(s.base_offset(), kind)))
             .collect();
-        let is_due = |name: &str| {
-            matches!(parse_file_name(name), Some((at, FileKind::Snapshot)) if at < first_kept)
-        };
+        let is_due =
+            |name: &str| matches!(parse_file_name(name), Some((at, FileKind::Snapshot)) if at < first_kept);
         names.extend(lens.keys().filter(|name| is_due(name)).cloned());
         let mut files = Vec::with_capacity(names.len());
         for name in names {
