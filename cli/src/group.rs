@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use comfy_table::{Table, presets};
 use thalweg_client::{
-    CommittedOffset, GroupDescription, GroupFilter, GroupState, Isolation, MemberDescription,
+    CommittedOffset, GroupDescription, GroupFilter, GroupState, GroupType, Isolation, MemberDescription,
 };
 use thalweg_protocol::{ErrorCode, Offset, TopicPartition};
 
@@ -277,19 +277,9 @@ async fn seek(target: &Target, args: SeekArgs, format: Format) -> anyhow::Result
         offsets.push((partition, CommittedOffset::new(Offset(offset))));
     }
     if !args.dry_run {
-        admin.commit_offsets(&args.group, &offsets).await.map_err(|error| match error.code() {
-            Some(ErrorCode::UnknownMemberId | ErrorCode::NonEmptyGroup | ErrorCode::StaleMemberEpoch) => {
-                failure(
-                    Exit::Taken,
-                    format!(
-                        "group `{0}` has members, which would go on where they are: stop them first. \
-                     `thalweg group describe {0}` shows them",
-                        args.group
-                    ),
-                )
-            }
-            _ => error.into(),
-        })?;
+        if let Err(error) = admin.commit_offsets(&args.group, &offsets).await {
+            return Err(not_moved(target, &args.group, error).await);
+        }
     }
     for (partition, offset) in &offsets {
         match format {
@@ -304,6 +294,23 @@ async fn seek(target: &Target, args: SeekArgs, format: Format) -> anyhow::Result
         }
     }
     Ok(())
+}
+
+/// Why a group stays where it is.
+async fn not_moved(target: &Target, group: &str, error: thalweg_client::Error) -> anyhow::Error {
+    let has_members = matches!(error, thalweg_client::Error::NotInGroup { .. })
+        || matches!(
+            error.code(),
+            Some(ErrorCode::UnknownMemberId | ErrorCode::NonEmptyGroup | ErrorCode::StaleMemberEpoch)
+        );
+    if !has_members {
+        return explained(target, group, error).await;
+    }
+    let reason = format!(
+        "group `{group}` has members, which would go on where they are: stop them first. \
+         `thalweg group describe {group}` shows them"
+    );
+    failure(Exit::Taken, reason)
 }
 
 /// The partitions that a seek is about.
@@ -405,6 +412,13 @@ async fn delete_offsets(
 /// Why something could not be done with a group, and what to do about it.
 async fn explained(target: &Target, group: &str, error: thalweg_client::Error) -> anyhow::Error {
     match error.code() {
+        Some(ErrorCode::GroupIdNotFound) if is_share_group(target, group).await => failure(
+            Exit::Failed,
+            format!(
+                "`{group}` is a share group, of which this command shows and changes nothing yet, but for deleting one \
+                 without members. Kafka's ShareGroupCommand and `Admin::describe_share_groups` in Rust do"
+            ),
+        ),
         Some(ErrorCode::GroupIdNotFound) => failure(
             Exit::NotFound,
             format!(
@@ -426,6 +440,12 @@ async fn explained(target: &Target, group: &str, error: thalweg_client::Error) -
         ),
         _ => anyhow::Error::new(error).context(format!("group `{group}`")),
     }
+}
+
+async fn is_share_group(target: &Target, group: &str) -> bool {
+    let listed = target.client().admin().list_groups(&GroupFilter::default()).await;
+    let groups = listed.map(|listing| listing.found).unwrap_or_default();
+    groups.iter().any(|listed| listed.group == group && listed.group_type == Some(GroupType::Share))
 }
 
 /// The name that was probably meant.

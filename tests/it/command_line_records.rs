@@ -136,8 +136,9 @@ fn the_first_records_of_a_topic_are_deleted() -> anyhow::Result<()> {
     );
     let left = place.done(&["consume", "t", "-p", "0", "--until", "end"])?;
     ensure!(left.lines().count() == 5 && left.starts_with("{\"at\":5}\n"), "{left}");
+    place.check(&["topic", "delete-records", "t", "-b", "99", "-y"], 2, &["t ends at 9", "--before end"])?;
     ensure!(
-        place.done(&["topic", "delete-records", "t", "-b", "99", "-y"])?
+        place.done(&["topic", "delete-records", "t", "-b", "end", "-y"])?
             == "t-0: begins at 9, began at 4\nt-1: begins at 9, began at 4\n"
     );
     ensure!(place.done(&["consume", "t", "--until", "end"])?.is_empty());

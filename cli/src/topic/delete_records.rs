@@ -72,6 +72,7 @@ pub async fn records(target: &Target, args: DeleteRecordsArgs, format: Format) -
         .map(|partition| TopicPartition::new(args.name.as_str(), partition))
         .collect();
     let extents = Extents::of(target.client().admin(), &partitions, Isolation::ReadUncommitted).await?;
+    check_reached(place, &args.name, &extents, &partitions)?;
     let mut cuts = Vec::new();
     for (partition, place) in extents.resolve(place).await? {
         let start = extents.start(&partition).unwrap_or(0);
@@ -116,6 +117,25 @@ async fn check_policy(target: &Target, topic: &TopicMetadata) -> anyhow::Result<
          for the keys, or first `thalweg topic alter {name} -c cleanup.policy={policy},delete`"
     );
     Err(failure(Exit::Usage, reason))
+}
+
+/// An offset that no partition reaches was mistyped, and would delete all that there is.
+fn check_reached(
+    place: Place,
+    topic: &str,
+    extents: &Extents,
+    partitions: &[TopicPartition],
+) -> anyhow::Result<()> {
+    let furthest = partitions.iter().filter_map(|partition| extents.end(partition)).max().unwrap_or(0);
+    match place {
+        Place::Offset(offset) if offset > furthest => {
+            let reason = format!(
+                "--before {offset}: {topic} ends at {furthest}. To delete all its records say --before end"
+            );
+            Err(failure(Exit::Usage, reason))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Cut {
