@@ -276,10 +276,10 @@ async fn seek(target: &Target, args: SeekArgs, format: Format) -> anyhow::Result
         }
         offsets.push((partition, CommittedOffset::new(Offset(offset))));
     }
-    if !args.dry_run {
-        if let Err(error) = admin.commit_offsets(&args.group, &offsets).await {
-            return Err(not_moved(target, &args.group, error).await);
-        }
+    if !args.dry_run
+        && let Err(error) = admin.commit_offsets(&args.group, &offsets).await
+    {
+        return Err(not_moved(target, &args.group, error).await);
     }
     for (partition, offset) in &offsets {
         match format {

@@ -282,20 +282,21 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes everything; ends when the client does not read it, or when the broker stops meanwhile.
+    /// Writes everything; ends when the client does not read it, or when the broker stops meanwhile. A client that reads slowly
+    /// has its time for each stretch.
     async fn flush(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), End> {
-        if self.output.is_empty() {
-            return Ok(());
-        }
         let limit = Duration::from_millis(self.core.config.idle_connection_ms);
-        tokio::select! {
-            biased;
-            written = timeout(limit, self.output.flush(&self.socket)) => match written {
-                Ok(written) => Ok(written?),
-                Err(_) => Err(End::Unread(limit)),
-            },
-            _ = stop.changed() => Err(End::Shutdown),
+        while !self.output.is_empty() {
+            tokio::select! {
+                biased;
+                written = timeout(limit, self.output.write_next(&self.socket)) => match written {
+                    Ok(written) => written?,
+                    Err(_) => return Err(End::Unread(limit)),
+                },
+                _ = stop.changed() => return Err(End::Shutdown),
+            }
         }
+        Ok(())
     }
 
     /// How often deadlines are looked at: often enough to be about right, rarely enough to cost nothing.

@@ -76,25 +76,32 @@ impl Output {
     /// # Errors
     /// Those of the socket and of reading the files.
     pub(crate) async fn flush(&mut self, socket: &TcpStream) -> io::Result<()> {
-        loop {
-            match self.parts.pop_front() {
-                None => return Ok(()),
-                Some(FramePart::Slice(slice)) => {
-                    let slice = match self.is_next_warm {
-                        true => slice,
-                        false => self.warm(slice).await?,
-                    };
-                    let ahead = self.parts.iter().position(|part| matches!(part, FramePart::Slice(_)));
-                    let cold = ahead.and_then(|at| self.cold_piece(at));
-                    let read =
-                        async { if let Some(cold) = cold { self.read_in(cold).await } else { Ok(()) } };
-                    try_join(sendfile::send(socket, &slice, &self.counted), read).await?;
-                    self.is_next_warm = ahead.is_some();
-                }
-                Some(bytes @ FramePart::Bytes(_)) => {
-                    self.parts.push_front(bytes);
-                    self.write_memory(socket).await?;
-                }
+        while !self.is_empty() {
+            self.write_next(socket).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what comes next: at most [`CHUNK`] bytes of a file, or some of what is in memory. For the rest see
+    /// [`flush`](Self::flush).
+    pub(crate) async fn write_next(&mut self, socket: &TcpStream) -> io::Result<()> {
+        match self.parts.pop_front() {
+            None => Ok(()),
+            Some(FramePart::Slice(slice)) => {
+                let slice = match self.is_next_warm {
+                    true => slice,
+                    false => self.warm(slice).await?,
+                };
+                let ahead = self.parts.iter().position(|part| matches!(part, FramePart::Slice(_)));
+                let cold = ahead.and_then(|at| self.cold_piece(at));
+                let read = async { if let Some(cold) = cold { self.read_in(cold).await } else { Ok(()) } };
+                try_join(sendfile::send(socket, &slice, &self.counted), read).await?;
+                self.is_next_warm = ahead.is_some();
+                Ok(())
+            }
+            Some(bytes @ FramePart::Bytes(_)) => {
+                self.parts.push_front(bytes);
+                self.write_memory(socket).await
             }
         }
     }

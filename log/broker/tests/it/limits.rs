@@ -65,6 +65,37 @@ async fn half_sent_requests_and_idle_connections_are_not_kept() {
     harness.finish().await;
 }
 
+/// Who reads slowly has the time of an idle connection for each stretch of an answer, not for all of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_reader_that_goes_on_reads_to_the_end() {
+    const IDLE: Duration = Duration::from_millis(1_500);
+    let change = |config: &mut thalweg_broker::BrokerConfig| config.idle_connection_ms = 1_500;
+    let harness = Harness::start_with(Way::Tcp, change, AllowAll).await;
+    let client = harness.connect().await;
+    create_topic(&client, "t", 1).await;
+    for _ in 0..40 {
+        produce(&client, "t", batch(["x".repeat(900_000)])).await;
+    }
+    let mut request = fetch_request("t", &[(0, 0)]);
+    request.topics[0].partitions[0].partition_max_bytes = 50 << 20;
+    let mut socket = socket(&harness).await;
+    socket.write_all(&frame(request, FETCH)).await.expect("it is open");
+    let size = socket.read_i32().await.expect("the size of the answer") as usize;
+    assert!(size > 35_000_000, "{size}");
+    let start = Instant::now();
+    let mut piece = vec![0; 1 << 20];
+    let mut left = size;
+    while left > 0 {
+        // The kernel keeps some MiB on either side.
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        let wanted = left.min(piece.len());
+        socket.read_exact(&mut piece[..wanted]).await.expect("the answer goes on");
+        left -= wanted;
+    }
+    assert!(start.elapsed() > 3 * IDLE, "{:?}", start.elapsed());
+    harness.finish().await;
+}
+
 #[tokio::test]
 async fn connections_are_capped() {
     let harness = Harness::start_with(Way::Tcp, |config| config.max_connections = 3, AllowAll).await;
