@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use comfy_table::{Table, presets};
 use thalweg_client::{
-    CommittedOffset, GroupDescription, GroupFilter, GroupState, GroupType, Isolation, MemberDescription,
+    CommittedOffset, GroupDescription, GroupFilter, GroupState, GroupType, Isolation, ListedGroup,
+    MemberDescription,
 };
 use thalweg_protocol::{ErrorCode, Offset, TopicPartition};
 
@@ -442,15 +443,21 @@ async fn explained(target: &Target, group: &str, error: thalweg_client::Error) -
     }
 }
 
-async fn is_share_group(target: &Target, group: &str) -> bool {
+/// All groups, as far as they are told.
+async fn known(target: &Target) -> Vec<ListedGroup> {
     let listed = target.client().admin().list_groups(&GroupFilter::default()).await;
-    let groups = listed.map(|listing| listing.found).unwrap_or_default();
-    groups.iter().any(|listed| listed.group == group && listed.group_type == Some(GroupType::Share))
+    listed.map(|listing| listing.found).unwrap_or_default()
+}
+
+async fn is_share_group(target: &Target, group: &str) -> bool {
+    known(target)
+        .await
+        .iter()
+        .any(|listed| listed.group == group && listed.group_type == Some(GroupType::Share))
 }
 
 /// The name that was probably meant.
 async fn near(target: &Target, group: &str) -> String {
-    let listed = target.client().admin().list_groups(&GroupFilter::default()).await;
-    let groups = listed.map(|listing| listing.found).unwrap_or_default();
+    let groups = known(target).await;
     did_you_mean(group, groups.iter().map(|listed| &*listed.group).filter(|known| *known != group))
 }

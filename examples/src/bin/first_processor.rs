@@ -1,8 +1,7 @@
 //! The smallest whole processor, to copy: counts the records of a topic per key, exactly once.
 //!
 //! `cargo run --release --bin first_processor -- HOST:PORT INPUT OUTPUT` runs it on any Thalweg or Kafka, between topics
-//! that exist. The results are JSON numbers, which `thalweg consume`
-//! and, as `value::bigint`, SQL can read.
+//! that exist. The results are JSON numbers, which `thalweg consume` and, as `value::bigint`, SQL can read.
 
 use thalweg_streams::{
     ClientConfig, Event, Grouped, Json, RawBytes, Streams, StreamsBuilder, StreamsConfig, Text,

@@ -18,16 +18,6 @@ const STEP: u64 = 16 << 20;
 /// How long nothing is removed then. Together this is at most 0.8 GB a second.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Removes the files in a directory, if it exists.
-pub(crate) fn empty(directory: &Path, environment: &Environment) -> Result<(), Error> {
-    let entries = match environment.list(directory) {
-        Err(error) if error.is_not_found() => return Ok(()),
-        other => other?,
-    };
-    let mut files = entries.into_iter().filter(|entry| !entry.is_directory);
-    files.try_for_each(|entry| remove(&directory.join(entry.name), entry.len, environment))
-}
-
 /// Removes a file of `len` bytes that nobody needs any more; one that is not there counts as removed. When the disk is full or
 /// the directory is about to be closed it goes at once.
 pub(crate) fn remove(path: &Path, len: u64, environment: &Environment) -> Result<(), Error> {
@@ -57,6 +47,7 @@ mod tests {
     use super::*;
     use crate::clock::SystemClock;
     use crate::filesystem::DiskFilesystem;
+    use crate::manager::remove_tree_gradually;
 
     fn environment(directory: &Path) -> Environment {
         Environment::new(Arc::new(DiskFilesystem), Arc::new(SystemClock::new()), directory)
@@ -90,14 +81,16 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_emptied_of_its_files() {
+    fn a_directory_goes_with_its_files() {
         let directory = tempfile::tempdir().expect("a directory");
         let environment = environment(directory.path());
+        let path = directory.path().join("deleted");
+        environment.create_directory(&path).expect("it is made");
         for (name, len) in [("a", 0), ("b", STEP + 1), ("c", 1)] {
-            File::create(directory.path().join(name)).and_then(|file| file.set_len(len)).expect("a file");
+            File::create(path.join(name)).and_then(|file| file.set_len(len)).expect("a file");
         }
-        empty(directory.path(), &environment).expect("they are removed");
+        remove_tree_gradually(&path, &environment).expect("they are removed");
         assert_eq!(environment.list(directory.path()).expect("it is there"), []);
-        empty(&directory.path().join("none"), &environment).expect("there is nothing to do");
+        remove_tree_gradually(&path, &environment).expect("there is nothing to do");
     }
 }

@@ -12,17 +12,16 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, RwLock};
 use thalweg_protocol::{Offset, TopicPartition, Uuid};
 
-pub(crate) use self::open::CLEAN_SHUTDOWN_FILE;
 use self::open::{
-    CLEAN_SHUTDOWN, Opener, log_directories, offline_log, open_journal, remove_tree, take_clean_marker,
-    tell_of_opened, vanished,
+    CLEAN_SHUTDOWN, Opener, log_directories, offline_log, open_journal, take_clean_marker, tell_of_opened,
+    vanished,
 };
+pub(crate) use self::open::{CLEAN_SHUTDOWN_FILE, remove_tree_gradually};
 use self::threads::on_threads;
 use crate::config::{LogConfig, ManagerConfig};
 use crate::directory::DataDirectory;
 use crate::error::Error;
 use crate::flush::{RoundHold, SyncListener, SyncRounds};
-use crate::gradual_removal;
 use crate::journal::{Gathered, Journal, Replayed, replay, replay_one};
 use crate::log::{Log, Standing};
 use crate::partition_name::directory_name;
@@ -225,8 +224,7 @@ impl LogManager {
             environment.health.space_was_made();
         }
         for (_, path) in due {
-            let emptied = gradual_removal::empty(&path, environment);
-            if let Err(error) = emptied.and_then(|()| remove_tree(&path, environment)) {
+            if let Err(error) = remove_tree_gradually(&path, environment) {
                 tracing::warn!(directory = %path.display(), %error, "a deleted log is not removed yet");
                 self.changes.lock().deleted.push((now_ms.saturating_add(DELETE_DELAY_MS), path));
             }

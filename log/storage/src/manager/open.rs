@@ -12,6 +12,7 @@ use super::threads::on_threads;
 use crate::config::{LogConfig, ManagerConfig};
 use crate::environment::Environment;
 use crate::error::{Corruption, Error};
+use crate::gradual_removal;
 use crate::journal::{Journal, JournalSettings};
 use crate::log::{Log, METADATA_FILE, Standing, read_topic_id};
 use crate::partition_name::{DELETED_DIRECTORY, directory_name, parse_directory_name};
@@ -222,13 +223,30 @@ pub(super) fn take_clean_marker(path: &Path, environment: &Environment) -> Resul
 
 /// Removes a directory and what is in it, if it exists.
 pub(super) fn remove_tree(path: &Path, environment: &Environment) -> Result<(), Error> {
+    remove_tree_by(path, environment, &|file, _| environment.remove(file))
+}
+
+/// The same, bit by bit.
+pub(crate) fn remove_tree_gradually(path: &Path, environment: &Environment) -> Result<(), Error> {
+    remove_tree_by(path, environment, &|file, len| gradual_removal::remove(file, len, environment))
+}
+
+/// `remove` takes a file and its length.
+fn remove_tree_by(
+    path: &Path,
+    environment: &Environment,
+    remove: &dyn Fn(&Path, u64) -> Result<(), Error>,
+) -> Result<(), Error> {
     let entries = match environment.list(path) {
         Err(error) if error.is_not_found() => return Ok(()),
         other => other?,
     };
     for entry in entries {
         let inner = path.join(&entry.name);
-        if entry.is_directory { remove_tree(&inner, environment)? } else { environment.remove(&inner)? }
+        match entry.is_directory {
+            true => remove_tree_by(&inner, environment, remove)?,
+            false => remove(&inner, entry.len)?,
+        }
     }
     environment.remove(path)
 }
