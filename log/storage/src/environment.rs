@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use crate::clock::Clock;
 use crate::error::{Error, Operation};
 use crate::filesystem::{CachedOnly, DirectoryEntry, Filesystem, OpenFiles, OpenMode, StoredFile};
+use crate::unwritten::UnwrittenMemory;
 
 /// The disk, the clock and the health of a data directory, handed to every log in it.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct Environment {
     pub health: Arc<DirectoryHealth>,
     /// Which files of segments are open.
     pub open_files: Arc<OpenFiles>,
+    /// What gathers batches before they are written.
+    pub unwritten: Arc<UnwrittenMemory>,
 }
 
 /// How many files of segments are open at once where nothing else is said.
@@ -101,7 +104,8 @@ impl Environment {
         directory: impl Into<PathBuf>,
     ) -> Self {
         let health = DirectoryHealth::new(directory);
-        Self { filesystem, clock, health, open_files: OpenFiles::new(MAX_OPEN_FILES) }
+        let open_files = OpenFiles::new(MAX_OPEN_FILES);
+        Self { filesystem, clock, health, open_files, unwritten: Arc::default() }
     }
 
     /// The same with at most about `most` files of segments open. Before it is used.
@@ -147,6 +151,12 @@ impl Environment {
         position: u64,
     ) -> Result<(), Error> {
         self.filesystem.write_at(file, parts, position).map_err(|e| self.failed(Operation::Write, path, e))
+    }
+
+    /// Sees to it that writing the file from `from` up to `to` will find space. False where there is none, or the file
+    /// system cannot promise it.
+    pub(crate) fn reserve(&self, file: &StoredFile, path: &Path, from: u64, to: u64) -> Result<bool, Error> {
+        self.filesystem.reserve(file, from, to).map_err(|e| self.failed(Operation::Write, path, e))
     }
 
     pub(crate) fn set_len(&self, file: &StoredFile, path: &Path, len: u64) -> Result<(), Error> {

@@ -26,6 +26,7 @@ mod segment;
 mod swiftness;
 mod synced_to;
 pub mod testing;
+mod unwritten;
 
 pub use cleaner::{Cleaner, CleaningReport};
 pub use clock::{Clock, SystemClock};
@@ -41,3 +42,4 @@ pub use log::{
     VerificationGuard,
 };
 pub use manager::{LogManager, OfflineLog};
+pub use unwritten::UnwrittenMemory;

@@ -292,7 +292,7 @@ impl Rig {
         let leader = self.leader("t", partition);
         let guard = leader.begin_verification(producer.id, producer.epoch);
         let batch = batch(producer, sequence, value);
-        let appended = leader.append(&batch, guard).map_err(|refusal| refusal.code)?;
+        let appended = leader.append(&batch, guard, true).map_err(|refusal| refusal.code)?;
         leader.committed(appended.last_offset).await
     }
 

@@ -183,6 +183,7 @@ fn heartbeat(member_id: &'static str) -> Heartbeat {
 #[tokio::test]
 async fn what_the_broker_assigns_is_given_out_only_when_it_lasts() {
     let rig = Rig::new().await;
+    rig.filesystem.promise_no_space();
     let shard = rig.groups.shard(&GROUP).await.expect("this node coordinates");
     let (told, last) = shard.consumer_heartbeat(&GROUP, &heartbeat("a")).expect("taken");
     assert_eq!((told.epoch, told.assignment.map(|all| all.len())), (GroupEpoch(1), Some(2)));

@@ -155,11 +155,9 @@ fn append_partition(
     verified.check(batch.header())?;
     let guard = verified.guard(leader)?;
     let is_guarded = guard.is_some();
-    leader.append(&batch, guard).map_err(
-        |refusal| {
-            if is_guarded { verified.append_refused(refusal) } else { refusal }
-        },
-    )
+    leader
+        .append(&batch, guard, acks == -1)
+        .map_err(|refusal| if is_guarded { verified.append_refused(refusal) } else { refusal })
 }
 
 /// Waits until every append is committed, or the producer's time is up.

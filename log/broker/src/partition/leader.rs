@@ -152,7 +152,8 @@ impl Partition {
 
     /// Appends a producer's batch. It is committed once [`Partition::committed`] says so of its last offset.
     ///
-    /// `guard` comes from [`Partition::begin_verification`].
+    /// `guard` comes from [`Partition::begin_verification`]. Who does not await the commit finds the batch in the file system's
+    /// cache at least.
     ///
     /// # Errors
     /// Whatever is wrong with the batch, as a code of the protocol; nothing is appended then.
@@ -160,8 +161,9 @@ impl Partition {
         &self,
         batch: &RecordBatch,
         guard: Option<VerificationGuard>,
+        awaits_commit: bool,
     ) -> Result<AppendInfo, Refusal> {
-        self.append_as(batch, AppendOrigin::Client { guard })
+        self.append_as(batch, AppendOrigin::Client { guard, awaits_sync: awaits_commit })
     }
 
     /// Appends a batch that the broker itself has made, transactional or not: the records of its coordinators.

@@ -23,8 +23,9 @@ impl Filesystem for CachedOnly {
         if self.0.read_cached_at(file, out, position)? { Ok(()) } else { would_block() }
     }
 
-    fn write_at(&self, _: &StoredFile, _: &mut [IoSlice<'_>], _: u64) -> io::Result<()> {
-        would_block()
+    /// Into the page cache, as every append does: what is gathered is written for a reader.
+    fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()> {
+        self.0.write_at(file, parts, position)
     }
 
     fn set_len(&self, _: &StoredFile, _: u64) -> io::Result<()> {

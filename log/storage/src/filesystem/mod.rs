@@ -68,7 +68,12 @@ pub trait Filesystem: fmt::Debug + Send + Sync + 'static {
     }
     /// Writes the parts one after the other from `position`. After an error any prefix may have been written.
     fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()>;
-    /// Cuts the file to `len` bytes, or extends it with zeros.
+    /// Sees to it that writing from `from` up to `to` will find space, without making the file longer. False where the file
+    /// system cannot promise it.
+    fn reserve(&self, _file: &StoredFile, _from: u64, _to: u64) -> io::Result<bool> {
+        Ok(false)
+    }
+    /// Cuts the file to `len` bytes, which gives back what is reserved after it, or extends it with zeros.
     fn set_len(&self, file: &StoredFile, len: u64) -> io::Result<()>;
     /// Makes the file's contents last (`fdatasync`).
     fn sync(&self, file: &StoredFile) -> io::Result<()>;

@@ -91,6 +91,11 @@ impl OnDemandFile {
         self.change(environment, |file| environment.write_at(file, self.path(), parts, position))
     }
 
+    /// See [`Environment::reserve`].
+    pub(crate) fn reserve(&self, from: u64, to: u64, environment: &Environment) -> Result<bool, Error> {
+        environment.reserve(&self.get(environment)?, self.path(), from, to)
+    }
+
     /// Cuts the file to `len` bytes.
     pub(crate) fn set_len(&self, len: u64, environment: &Environment) -> Result<(), Error> {
         self.change(environment, |file| environment.set_len(file, self.path(), len))

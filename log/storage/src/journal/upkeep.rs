@@ -198,7 +198,7 @@ impl Journal {
         for Owing { log, segment, file, round } in owing.values() {
             match log.sync_entries(*round) {
                 // A crash may bring it back as long as its deletion is not lasting.
-                Err(Error::LogClosed { .. }) => self.environment.sync(file, segment.log_file().path())?,
+                Err(Error::LogClosed { .. }) => segment.log_file().sync_by(file, &self.environment)?,
                 other => other?,
             }
         }

@@ -29,6 +29,15 @@ thread_local! {
 /// by default, so that a decompression bomb costs no more.
 pub(crate) const MOST_DECOMPRESSED: usize = 64 << 20;
 
+/// Batches that go into one segment.
+struct Run<'a> {
+    headers: &'a [BatchHeader],
+    /// The same batches whole, for the markers among them.
+    bytes: &'a [u8],
+    /// Whether they may be written later with others.
+    may_gather: bool,
+}
+
 /// The bytes of a header up to and including the leader epoch: base offset, length, leader epoch.
 const PATCHED: usize = 16;
 
@@ -66,7 +75,8 @@ impl Log {
                 is_duplicate: true,
             });
         }
-        let header = self.write_led(&mut writer, &batch, leader_epoch, &config, now_ms)?;
+        let awaits_sync = !matches!(origin, AppendOrigin::Client { awaits_sync: false, .. });
+        let header = self.write_led(&mut writer, &batch, leader_epoch, &config, now_ms, awaits_sync)?;
         drop(writer);
         self.appended(&config, batch.size_in_bytes());
         Ok(self.info(&header, if is_stamped { now_ms } else { -1 }))
@@ -90,7 +100,7 @@ impl Log {
         let mut writer = self.lock_writer()?;
         writer.check_epoch(marker.leader_epoch)?;
         writer.producers.check_marker(&marker)?;
-        let header = self.write_led(&mut writer, &batch, marker.leader_epoch, &config, now_ms)?;
+        let header = self.write_led(&mut writer, &batch, marker.leader_epoch, &config, now_ms, true)?;
         drop(writer);
         self.appended(&config, batch.size_in_bytes());
         Ok(self.info(&header, -1))
@@ -135,7 +145,8 @@ impl Log {
             let (count, size) = self.fitting(rest, config);
             let (run, after) = rest.split_at(count);
             let bytes = &batches[from..from + size];
-            self.write_run(writer, run, &mut [IoSlice::new(bytes)], bytes, config, now_ms)?;
+            let run = Run { headers: run, bytes, may_gather: false };
+            self.write_run(writer, &run, &mut [IoSlice::new(bytes)], config, now_ms)?;
             rest = after;
             from += size;
         }
@@ -151,6 +162,7 @@ impl Log {
         leader_epoch: LeaderEpoch,
         config: &LogConfig,
         now_ms: i64,
+        awaits_sync: bool,
     ) -> Result<BatchHeader, Error> {
         let header = BatchHeader {
             base_offset: self.log_end_offset(),
@@ -162,24 +174,25 @@ impl Log {
         header.write(&mut head);
         let bytes = batch.bytes();
         let mut parts = [IoSlice::new(&head[..PATCHED]), IoSlice::new(&bytes[PATCHED..])];
-        self.write_run(writer, &[header], &mut parts, bytes, config, now_ms)?;
+        let may_gather = awaits_sync && config.durability == Durability::Synced;
+        let run = Run { headers: &[header], bytes, may_gather };
+        self.write_run(writer, &run, &mut parts, config, now_ms)?;
         Ok(header)
     }
 
-    /// Writes batches to the active segment and notes them everywhere. `bytes` are the same batches, for the
-    /// markers among them.
+    /// Writes batches to the active segment, as these parts, and notes them everywhere.
     fn write_run(
         &self,
         writer: &mut Writer,
-        headers: &[BatchHeader],
+        run: &Run<'_>,
         parts: &mut [IoSlice<'_>],
-        bytes: &[u8],
         config: &LogConfig,
         now_ms: i64,
     ) -> Result<(), Error> {
+        let Run { headers, bytes, may_gather } = *run;
         let active = self.active();
         let position = active.size_in_bytes();
-        active.write(parts, &self.environment)?;
+        active.write(parts, may_gather, &self.environment)?;
         writer.unsynced.wrote(position);
         let mut from = 0;
         let mut expected = self.log_end_offset();

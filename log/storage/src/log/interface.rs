@@ -22,8 +22,11 @@ pub enum AppendOrigin {
     Client {
         /// From [`Log::begin_verification`](super::Log::begin_verification), where that gave one.
         guard: Option<VerificationGuard>,
+        /// Whether it waits until the batch is synced, where the log is durable: up to then that may be in memory alone,
+        /// and gone when the process is killed. Others find it in the file system's cache.
+        awaits_sync: bool,
     },
-    /// The broker itself: its group and transaction coordinators. Transactions are not verified.
+    /// The broker itself: its group and transaction coordinators, which wait until it is synced. Transactions are not verified.
     Coordinator,
 }
 

@@ -126,7 +126,7 @@ impl<'a> Candidate<'a> {
         log.leave_queue();
         let mut writer = log.lock_writer()?;
         let segment = log.active();
-        let file = segment.log_file().get(&log.environment)?;
+        let file = segment.log_file().get_as_it_is(&log.environment)?;
         let to = segment.size_in_bytes();
         let from = writer.unsynced.active.take().unwrap_or(to);
         writer.unsynced.journaled = true;
@@ -164,7 +164,7 @@ impl<'a> Captured<'a> {
 
     /// Reads the bytes, as many as the entry says.
     pub(crate) fn read(&self, out: &mut [u8]) -> Result<(), Error> {
-        self.log.environment.read_at(&self.file, self.segment.log_file().path(), out, self.from)
+        self.segment.log_file().read_as_it_is(out, self.from, &self.log.environment)
     }
 
     /// The round that is about to be written has an entry of the log.

@@ -245,7 +245,7 @@ impl ProducerStates {
     pub(crate) fn check(&self, header: &BatchHeader, origin: AppendOrigin) -> Result<Verdict, Error> {
         let id = header.producer_id;
         let producer = self.producers.get(&id);
-        if let AppendOrigin::Client { guard } = origin {
+        if let AppendOrigin::Client { guard, .. } = origin {
             if let Some(first_time) = producer.and_then(|p| p.duplicate_of(header)) {
                 return Ok(Verdict::Duplicate(*first_time));
             }

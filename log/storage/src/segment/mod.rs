@@ -2,6 +2,7 @@
 
 mod files;
 mod index_builder;
+mod log_file;
 mod look_up;
 mod state;
 mod unchecked;
@@ -23,6 +24,7 @@ pub(crate) use files::{
     parse_swap_name, swap_name,
 };
 pub(crate) use index_builder::{IndexBuilder, encode_index};
+use log_file::LogFile;
 pub(crate) use look_up::{Located, Place, Walk};
 pub(crate) use state::{Newest, SegmentState};
 pub(crate) use unchecked::Unchecked;
@@ -31,7 +33,7 @@ pub(crate) use unchecked::Unchecked;
 #[derive(Debug)]
 pub(crate) struct Segment {
     base_offset: Offset,
-    log: OnDemandFile,
+    log: LogFile,
     /// Guards what an append changes after it has written: the size up to which the file holds batches, the
     /// indexes, the largest timestamp. Readers hold it while they look something up in memory.
     state: RwLock<SegmentState>,
@@ -55,7 +57,7 @@ impl Segment {
         })();
         match created {
             Ok(file) => {
-                let log = OnDemandFile::created(path_of(FileKind::Log), file, environment);
+                let log = LogFile::new(OnDemandFile::created(path_of(FileKind::Log), file, environment));
                 let state = SegmentState::new(directory, base_offset, [0; 3]);
                 Ok(Self { base_offset, log, state: RwLock::new(state), unchecked: None })
             }
@@ -71,7 +73,7 @@ impl Segment {
 
     /// A segment whose files exist.
     pub(crate) fn existing(directory: &Path, base_offset: Offset, state: SegmentState) -> Self {
-        let log = OnDemandFile::new(directory.join(file_name(base_offset, FileKind::Log)));
+        let log = LogFile::new(OnDemandFile::new(directory.join(file_name(base_offset, FileKind::Log))));
         Self { base_offset, log, state: RwLock::new(state), unchecked: None }
     }
 
@@ -84,7 +86,7 @@ impl Segment {
         self.base_offset
     }
 
-    pub(crate) fn log_file(&self) -> &OnDemandFile {
+    pub(crate) fn log_file(&self) -> &LogFile {
         &self.log
     }
 
@@ -97,16 +99,20 @@ impl Segment {
         self.state.read().size
     }
 
-    /// Writes batches at the end. Nobody sees them until they are [noted](Self::note); only the holder of the
+    /// Writes batches at the end, or with `may_gather` later with others. Nobody sees them until they are [noted](Self::note); only the holder of the
     /// log's writer lock may call this. After an error what was half written is taken back.
-    pub(crate) fn write(&self, parts: &mut [IoSlice<'_>], environment: &Environment) -> Result<(), Error> {
-        let position = self.size_in_bytes();
-        self.log.write_at(parts, position, environment).inspect_err(|error| {
-            if error.is_retriable() {
-                // If this fails too the directory is offline, and recovery cuts the file.
-                let _ = self.log.set_len(position, environment);
-            }
-        })
+    pub(crate) fn write(
+        &self,
+        parts: &mut [IoSlice<'_>],
+        may_gather: bool,
+        environment: &Environment,
+    ) -> Result<(), Error> {
+        self.log.append(parts, self.size_in_bytes(), may_gather, environment)
+    }
+
+    /// Writes what was left for later, and gives back the space that is reserved for more.
+    pub(crate) fn end_file(&self, environment: &Environment) -> Result<(), Error> {
+        self.log.end_at(self.size_in_bytes(), environment)
     }
 
     /// Enters a batch that was written at the segment's end into the indexes and shows it to readers.

@@ -1,5 +1,6 @@
 //! A file system that crashes.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ struct State {
     is_out_of_descriptors: bool,
     is_cold: bool,
     is_unreadable: bool,
+    promises_no_space: bool,
+    /// Up to where there is space for a file even when the disk is full, by its number.
+    reserved: HashMap<u64, u64>,
 }
 
 /// What a crash leaves of what was not synced.
@@ -73,8 +77,10 @@ pub struct Performed {
     pub kind: OperationKind,
     /// To what, relative to the root.
     pub path: PathBuf,
-    /// Whether a sync found anything to sync; true for everything else.
+    /// Whether a sync found anything to sync, or setting a length changed it; true for everything else.
     pub was_needed: bool,
+    /// Where in the file bytes were written; 0 for everything else.
+    pub position: u64,
 }
 
 impl fmt::Display for Performed {
@@ -112,6 +118,8 @@ impl SimulatedFilesystem {
             is_out_of_descriptors: false,
             is_cold: false,
             is_unreadable: false,
+            promises_no_space: false,
+            reserved: HashMap::new(),
         };
         Self { root, state: Mutex::new(state) }
     }
@@ -136,6 +144,11 @@ impl SimulatedFilesystem {
     /// From now on writes fail for want of space, after half of them, or no longer do.
     pub fn set_full(&self, is_full: bool) {
         self.state.lock().is_full = is_full;
+    }
+
+    /// From now on no space is reserved, as on a file system that cannot do that.
+    pub fn promise_no_space(&self) {
+        self.state.lock().promises_no_space = true;
     }
 
     /// From now on opening fails for want of descriptors, or no longer does.
@@ -179,11 +192,11 @@ impl State {
         if self.has_crashed { Err(io::Error::other("the machine has crashed")) } else { Ok(()) }
     }
 
-    /// Counts an operation that changes something and says what is to become of it.
-    fn begin(&mut self, kind: OperationKind, path: &Path) -> io::Result<Order> {
+    /// Counts an operation that changes something and says what is to become of it; whether there is space for a write for sure.
+    fn begin(&mut self, kind: OperationKind, path: &Path, is_reserved: bool) -> io::Result<Order> {
         self.check()?;
         let n = self.performed.len();
-        self.performed.push(Performed { kind, path: path.to_owned(), was_needed: true });
+        self.performed.push(Performed { kind, path: path.to_owned(), was_needed: true, position: 0 });
         if self.crash_at == Some(n) {
             self.has_crashed = true;
             return Ok(Order::Half(io::Error::other("the machine crashes")));
@@ -193,16 +206,21 @@ impl State {
         {
             return Ok(Order::Half(io::Error::from_raw_os_error(errno)));
         }
-        if self.is_full && kind == OperationKind::Write {
+        if self.is_full && kind == OperationKind::Write && !is_reserved {
             return Ok(Order::Half(io::Error::from_raw_os_error(libc::ENOSPC)));
         }
         let is_sync = matches!(kind, OperationKind::Sync | OperationKind::SyncDirectory);
         Ok(if is_sync && self.ignored_sync == Some(n) { Order::Pretend } else { Order::Do })
     }
 
+    /// The operation that was just begun.
+    fn last(&mut self) -> &mut Performed {
+        self.performed.last_mut().expect("it was just begun")
+    }
+
     /// For operations that are done whole or not at all.
     fn begin_whole(&mut self, kind: OperationKind, path: &Path) -> io::Result<bool> {
-        match self.begin(kind, path)? {
+        match self.begin(kind, path, false)? {
             Order::Do => Ok(true),
             Order::Pretend => Ok(false),
             Order::Half(error) => Err(error),
@@ -269,9 +287,12 @@ impl Filesystem for SimulatedFilesystem {
         }
         let mut bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
         let path = state.disk.path_of(id);
+        let is_reserved = state.reserved.get(&id).is_some_and(|to| position + bytes.len() as u64 <= *to);
         let is_ignored = state.ignored_sync == Some(state.performed.len());
         let kind = if is_through { OperationKind::WriteThrough } else { OperationKind::Write };
-        let (result, len) = match state.begin(kind, &path)? {
+        let order = state.begin(kind, &path, is_reserved)?;
+        state.last().position = position;
+        let (result, len) = match order {
             Order::Half(error) => (Err(error), bytes.len() / 2),
             Order::Do | Order::Pretend => (Ok(()), bytes.len()),
         };
@@ -288,10 +309,23 @@ impl Filesystem for SimulatedFilesystem {
         result
     }
 
+    fn reserve(&self, file: &StoredFile, _from: u64, to: u64) -> io::Result<bool> {
+        let mut state = self.state.lock();
+        state.check()?;
+        if state.is_full || state.promises_no_space {
+            return Ok(false);
+        }
+        state.reserved.insert(file.id, to);
+        Ok(true)
+    }
+
     fn set_len(&self, file: &StoredFile, len: u64) -> io::Result<()> {
         let mut state = self.state.lock();
+        state.reserved.remove(&file.id);
         let path = state.disk.path_of(file.id);
+        let is_needed = file.file.metadata()?.len() != len;
         state.begin_whole(OperationKind::SetLen, &path)?;
+        state.last().was_needed = is_needed;
         DiskFilesystem.set_len(file, len)?;
         state.disk.set_len(file.id, len);
         Ok(())
@@ -302,7 +336,7 @@ impl Filesystem for SimulatedFilesystem {
         let path = state.disk.path_of(file.id);
         let is_needed = state.disk.has_unsynced(file.id);
         let is_real = state.begin_whole(OperationKind::Sync, &path)?;
-        state.performed.last_mut().expect("it was just begun").was_needed = is_needed;
+        state.last().was_needed = is_needed;
         if is_real {
             state.disk.sync_file(file.id);
         }

@@ -39,7 +39,7 @@ fn refusal(config: LogConfig, make: Make, change: impl Fn(&mut [u8])) -> Error {
     let mut bytes = BytesMut::from(&make.batch().bytes()[..]);
     change(&mut bytes);
     let batch = RecordBatch::only(bytes.freeze()).expect("a batch");
-    let origin = AppendOrigin::Client { guard: None };
+    let origin = AppendOrigin::Client { guard: None, awaits_sync: true };
     let error = log.append_as_leader(&batch, EPOCH, origin).expect_err("refused");
     assert_eq!((log.size_in_bytes(), log.log_end_offset()), (size, Offset(1)), "nothing is appended");
     error
@@ -147,7 +147,8 @@ fn a_checksum_of_zero_is_as_good_as_any() {
     let log = world.create(&small());
     let batch = batch_with_checksum_zero();
     for _ in 0..2 {
-        log.append_as_leader(&batch, EPOCH, AppendOrigin::Client { guard: None }).expect("it is appended");
+        log.append_as_leader(&batch, EPOCH, AppendOrigin::Client { guard: None, awaits_sync: true })
+            .expect("it is appended");
     }
     commit(&log);
     assert_eq!(records(&log, Offset(0), ReadBound::HighWatermark).len(), 2);
@@ -191,7 +192,8 @@ fn a_wrong_maximum_of_timestamps_is_corrected() {
     let mut bytes = BytesMut::from(&Make::times(&[5, 9, 7]).batch().bytes()[..]);
     with_checksum(|bytes| bytes[35..43].copy_from_slice(&77_i64.to_be_bytes()))(&mut bytes);
     let batch = RecordBatch::only(bytes.freeze()).expect("a batch");
-    log.append_as_leader(&batch, EPOCH, AppendOrigin::Client { guard: None }).expect("appended");
+    log.append_as_leader(&batch, EPOCH, AppendOrigin::Client { guard: None, awaits_sync: true })
+        .expect("appended");
     let newest = log.offset_for_time(TimeQuery::MaxTimestamp).expect("read").expect("some");
     assert_eq!((newest.timestamp, newest.offset), (9, Offset(1)));
     assert_eq!(log.offset_for_time(TimeQuery::At(10)).expect("read"), None);

@@ -108,6 +108,7 @@ pub struct Make {
     compression: Compression,
     producer: Option<BatchProducer>,
     is_verified: bool,
+    awaits_sync: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -132,7 +133,13 @@ impl Make {
         let bytes = |text: &str| text.as_bytes().to_vec();
         let records =
             records.map(|(time, key, value)| Record { time, key: Some(bytes(key)), value: value.map(bytes) });
-        Self { records: records.collect(), compression: Compression::None, producer: None, is_verified: true }
+        Self {
+            records: records.collect(),
+            compression: Compression::None,
+            producer: None,
+            is_verified: true,
+            awaits_sync: false,
+        }
     }
 
     /// A batch of records with these timestamps.
@@ -174,6 +181,12 @@ impl Make {
         self
     }
 
+    /// By somebody who waits until it is synced.
+    pub fn awaiting(mut self) -> Self {
+        self.awaits_sync = true;
+        self
+    }
+
     pub fn batch(&self) -> RecordBatch {
         let mut builder = BatchBuilder::new(self.compression, None, 1024);
         for Record { time, key, value } in &self.records {
@@ -193,7 +206,7 @@ pub fn try_append(log: &Log, make: Make) -> Result<AppendInfo, Error> {
         }
         _ => None,
     };
-    log.append_as_leader(&make.batch(), EPOCH, AppendOrigin::Client { guard })
+    log.append_as_leader(&make.batch(), EPOCH, AppendOrigin::Client { guard, awaits_sync: make.awaits_sync })
 }
 
 pub fn append(log: &Log, make: Make) -> AppendInfo {

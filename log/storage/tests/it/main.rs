@@ -8,6 +8,7 @@ mod directory;
 mod faults;
 mod follower;
 mod fuzzed;
+mod gathering;
 mod harness;
 mod journal;
 mod kafka_dump;

@@ -173,7 +173,8 @@ fn a_coordinator_needs_no_sequence() {
     log.append_as_leader(&batch, EPOCH, AppendOrigin::Coordinator).expect("appended");
     log.append_as_leader(&batch, EPOCH, AppendOrigin::Coordinator).expect("and again");
     assert!(log.has_open_transaction(ProducerId(1), ProducerEpoch(0)));
-    let error =
-        log.append_as_leader(&batch, EPOCH, AppendOrigin::Client { guard: None }).expect_err("no sequence");
+    let error = log
+        .append_as_leader(&batch, EPOCH, AppendOrigin::Client { guard: None, awaits_sync: true })
+        .expect_err("no sequence");
     assert!(matches!(error, Error::InvalidBatch(_)), "{error}");
 }

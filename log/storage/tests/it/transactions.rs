@@ -166,8 +166,9 @@ fn a_transaction_must_be_verified_before_it_begins_here() {
     let world = World::new();
     let log = world.create(&small());
     let batch = |sequence| Make::values(&["x"]).by(1, 0, sequence).in_transaction().batch();
-    let append =
-        |sequence, guard| log.append_as_leader(&batch(sequence), EPOCH, AppendOrigin::Client { guard });
+    let append = |sequence, guard| {
+        log.append_as_leader(&batch(sequence), EPOCH, AppendOrigin::Client { guard, awaits_sync: true })
+    };
     let verify = || log.begin_verification(ProducerId(1), ProducerEpoch(0));
     let not_verified = |result: Result<_, Error>| {
         let problem = TransactionProblem::NotVerified;

@@ -275,7 +275,7 @@ async fn a_transaction_whose_beginning_was_lost_is_aborted_and_its_producer_fenc
     rig.transactions.add_partitions(&ID, app.identity.producer, &partitions, version).await.expect("added");
     let batch = crate::coordinator::rig::batch(app.identity.producer, 0, "one");
     let guard = leader.begin_verification(app.identity.producer.id, app.identity.producer.epoch);
-    leader.append(&batch, guard).expect("appended");
+    leader.append(&batch, guard, true).expect("appended");
     // The power goes in the middle of a round: the data lasts, what the coordinator wrote does not.
     leader.log().sync().expect("the disk works");
     let producer = app.identity.producer;
@@ -402,7 +402,7 @@ async fn a_transaction_that_nobody_knows_of_is_aborted_and_a_disk_that_takes_its
     for partition in [0, 1] {
         let leader = rig.leader("t", partition);
         let guard = leader.begin_verification(stranger.id, stranger.epoch);
-        leader.append(&crate::coordinator::rig::batch(stranger, 0, "lost"), guard).expect("appended");
+        leader.append(&crate::coordinator::rig::batch(stranger, 0, "lost"), guard, true).expect("appended");
         leader.log().sync().expect("the disk works");
     }
     // It starts, although nothing is synced meanwhile.

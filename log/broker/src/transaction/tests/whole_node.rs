@@ -138,7 +138,7 @@ async fn create_and_write(rig: &Rig, seen: &mut Seen) -> Result<(), ErrorCode> {
     let mut builder = BatchBuilder::new(Compression::None, None, 64);
     builder.append(1_700_000_000_000, None, Some(b"old"), []).expect("small");
     let batch = builder.finish(&mut Compressor::new(), None);
-    let appended = leader.append(&batch, None).map_err(|refusal| refusal.code)?;
+    let appended = leader.append(&batch, None, true).map_err(|refusal| refusal.code)?;
     rig.done(leader.committed(appended.last_offset)).await?;
     seen.topic = Stage::Written;
     Ok(())

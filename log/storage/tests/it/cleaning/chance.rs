@@ -90,7 +90,9 @@ impl Life {
             false => None,
         };
         self.model.append(batch.clone(), self.leader_epoch);
-        self.log.append_as_leader(&batch, self.leader_epoch, AppendOrigin::Client { guard }).map(|_| ())
+        self.log
+            .append_as_leader(&batch, self.leader_epoch, AppendOrigin::Client { guard, awaits_sync: true })
+            .map(|_| ())
     }
 
     pub fn produce(&mut self, id: i64, make: Make) -> Result<(), Error> {

@@ -165,7 +165,8 @@ impl Model {
 
     /// The newest batch of each producer is recognized when it is sent again, and its next sequence is known.
     fn check_producers(&self, log: &Log) -> Result<(), String> {
-        let (epoch, origin) = (LeaderEpoch(i32::MAX), AppendOrigin::Client { guard: None });
+        let (epoch, origin) =
+            (LeaderEpoch(i32::MAX), AppendOrigin::Client { guard: None, awaits_sync: true });
         let mut newest: BTreeMap<ProducerId, (ProducerEpoch, Option<&RecordBatch>)> = BTreeMap::new();
         for batch in self.batches.iter().filter(|batch| batch.header().is_idempotent()) {
             let header = batch.header();

@@ -110,7 +110,9 @@ fn write(stop: Stop) -> Files {
         let epoch = LeaderEpoch(if n < 5 { 3 } else { 5 });
         let times = [NOW_MS + 10 * i64::from(n), NOW_MS + 10 * i64::from(n) + 5];
         let batch = Make::times(&times).by(1, 0, 2 * n).batch();
-        plain.append_as_leader(&batch, epoch, AppendOrigin::Client { guard: None }).expect("appended");
+        plain
+            .append_as_leader(&batch, epoch, AppendOrigin::Client { guard: None, awaits_sync: true })
+            .expect("appended");
         append(kept, Make::keyed(&[("same", Some(&*n.to_string())), (&*format!("key {n}"), Some("x"))]));
         append(cut, Make::values(&[&*format!("{n} and"), &*format!("{n} more")]));
     }
@@ -125,7 +127,7 @@ fn write(stop: Stop) -> Files {
         append(settled, Make::values(&["late"]).at(NOW_MS + 1000));
         let batch = Make::times(&[NOW_MS + 10 * i64::from(n)]).by(1, 0, 8 + n).batch();
         plain
-            .append_as_leader(&batch, LeaderEpoch(5), AppendOrigin::Client { guard: None })
+            .append_as_leader(&batch, LeaderEpoch(5), AppendOrigin::Client { guard: None, awaits_sync: true })
             .expect("appended");
         append(kept, Make::keyed(&[("late", Some(&*n.to_string()))]));
         append(cut, Make::values(&["late"]));

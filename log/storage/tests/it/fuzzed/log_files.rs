@@ -81,7 +81,8 @@ fn with_transactions() -> Base {
         let at = NOW_MS + 10 * i64::from(n);
         let epoch = LeaderEpoch(if n < 3 { 3 } else { 5 });
         let plain = Make::times(&[at, at + 5]).by(1, 0, 2 * n).batch();
-        log.append_as_leader(&plain, epoch, AppendOrigin::Client { guard: None }).expect("appended");
+        log.append_as_leader(&plain, epoch, AppendOrigin::Client { guard: None, awaits_sync: true })
+            .expect("appended");
         let transactional =
             |id| Make::values(&["x"]).at(at).by(id, 0, n).in_transaction().unverified().batch();
         for id in [8, 9] {

@@ -95,7 +95,8 @@ pub fn append(place: &Place, log: &Log) -> Option<Offset> {
     let end = log.log_end_offset();
     let epoch = log.latest_epoch().unwrap_or(EPOCH);
     let batch = Make::values(&["appended"]).batch();
-    let appended = log.append_as_leader(&batch, epoch, AppendOrigin::Client { guard: None });
+    let appended =
+        log.append_as_leader(&batch, epoch, AppendOrigin::Client { guard: None, awaits_sync: true });
     let appended = match appended {
         Err(_) if end.0 >= LARGEST => return None,
         appended => place.told(appended)?,
@@ -114,7 +115,11 @@ fn append_by_producers(log: &Log) {
         let sequence = producer.last_sequence.map_or(0, |last| last.wrapping_add(1) & i32::MAX);
         let batch = Make::values(&["more"]).by(id.0, epoch.0, sequence).batch();
         let leader_epoch = log.latest_epoch().unwrap_or(EPOCH);
-        let _ = log.append_as_leader(&batch, leader_epoch, AppendOrigin::Client { guard: None });
+        let _ = log.append_as_leader(
+            &batch,
+            leader_epoch,
+            AppendOrigin::Client { guard: None, awaits_sync: true },
+        );
         let _ = log.append_marker(MarkerAppend {
             producer_id: id,
             producer_epoch: epoch,

@@ -91,7 +91,8 @@ impl Day<'_, '_> {
             false => None,
         };
         self.promises.attempt(topic, log.log_end_offset(), self.leader_epoch, &batch);
-        log.append_as_leader(&batch, self.leader_epoch, AppendOrigin::Client { guard })?;
+        let origin = AppendOrigin::Client { guard, awaits_sync: self.is_journaled };
+        log.append_as_leader(&batch, self.leader_epoch, origin)?;
         Ok(())
     }
 

@@ -17,15 +17,8 @@ fn is_noticed(skipped: usize, crashes: impl IntoIterator<Item = usize>) -> bool 
 }
 
 fn is_record(operations: &[Performed], n: usize) -> bool {
-    // A file begins to be used with both headers and the first record, one right after the other.
-    let is_write = |n: Option<usize>| {
-        let other = n.and_then(|n| operations.get(n));
-        other.is_some_and(|o| o.kind == OperationKind::WriteThrough)
-    };
-    let (before, after) = (n.checked_sub(1), Some(n + 1));
-    let is_first_header = is_write(after) && is_write(Some(n + 2));
-    let is_second_header = is_write(before) && is_write(after);
-    is_write(Some(n)) && !is_first_header && !is_second_header
+    // Before the first one stand two headers.
+    operations.get(n).is_some_and(|o| o.kind == OperationKind::WriteThrough && o.position >= 2 * 4096)
 }
 
 #[test]
@@ -49,7 +42,8 @@ fn entries_that_are_not_void_before_records_go_are_noticed() {
         let is_checkpoint = operation.kind == OperationKind::Sync && operation.path.ends_with("synced-to");
         let follows = operations.iter().skip(n + 1).take(4);
         let goes = |o: &Performed| {
-            o.kind == OperationKind::Remove && o.path.starts_with("b-0") || o.kind == OperationKind::SetLen
+            o.kind == OperationKind::Remove && o.path.starts_with("b-0")
+                || o.kind == OperationKind::SetLen && o.was_needed
         };
         if is_checkpoint && follows.into_iter().any(goes) {
             assert!(is_noticed(n, n + 1..operations.len().min(n + 60)), "{n}: {operation}");

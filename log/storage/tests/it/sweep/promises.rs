@@ -177,7 +177,7 @@ impl Promise {
         if self.had_producer_5 && !self.has_producer_5 {
             // Unless what became of the batches is not what is remembered, any sequence of it is the first.
             let batch = Make::values(&["unknown"]).by(5, 0, 777).batch();
-            log.append_as_leader(&batch, epoch, AppendOrigin::Client { guard: None })?;
+            log.append_as_leader(&batch, epoch, AppendOrigin::Client { guard: None, awaits_sync: true })?;
             log.truncate_to(at)?;
         }
         // As long as the batch that was lost here, so that what followed that one would fit again.
@@ -262,7 +262,7 @@ fn check_producers(log: &Log, batches: &[RecordBatch]) -> Result<(), String> {
         .collect();
     for (producer, last) in newest {
         let epoch = LeaderEpoch(i32::MAX);
-        let origin = AppendOrigin::Client { guard: None };
+        let origin = AppendOrigin::Client { guard: None, awaits_sync: true };
         let info = log
             .append_as_leader(last, epoch, origin)
             .map_err(|error| format!("a retry is refused: {error}"))?;

@@ -1,0 +1,231 @@
+//! Batches that are written with others, since whoever appended them waits until they are synced.
+
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use thalweg_protocol::Offset;
+use thalweg_storage::testing::{Crash, ManualClock, OperationKind};
+use thalweg_storage::{DiskFilesystem, Durability, Environment, Error, Log, LogConfig, LogManager, Standing};
+
+use crate::harness::{
+    Make, NOW_MS, TOPIC_ID, World, append, partition, small, synced_to, try_append, values,
+};
+
+const FILE: &str = "flights-0/00000000000000000000.log";
+
+/// A log in a directory with a journal, with one record that is synced.
+fn begin(world: &World, config: LogConfig) -> (LogManager, Arc<Log>) {
+    let manager = world.manager(&LogConfig::default());
+    let log = manager.create(&partition("flights", 0), TOPIC_ID, config).expect("made");
+    append(&log, Make::values(&["first"]));
+    manager.sync_round().expect("synced");
+    manager.keep_up_journal().expect("files are made");
+    (manager, log)
+}
+
+fn waiting(value: &str) -> Make {
+    Make::values(&[value]).awaiting()
+}
+
+/// How often its batches were written, and what the file has.
+fn written(world: &World) -> (usize, u64) {
+    let performed = world.disk.performed();
+    let writes = performed.iter().filter(|o| o.kind == OperationKind::Write && o.path.ends_with(FILE));
+    (writes.count(), std::fs::metadata(world.path(FILE)).expect("there").len())
+}
+
+#[test]
+fn batches_are_synced_from_memory_and_written_at_once_for_the_first_reader() {
+    let world = World::journaled();
+    let (manager, log) = begin(&world, LogConfig::default());
+    let before = written(&world);
+    for n in 0..20 {
+        append(&log, waiting(&format!("{n}")));
+        if n % 3 == 0 {
+            manager.sync_round().expect("synced");
+            assert_eq!(log.synced_offset(), log.log_end_offset());
+        }
+    }
+    assert_eq!(written(&world), before, "nothing of it is in the file");
+    assert_eq!(values(&log).len(), 21);
+    assert_eq!(written(&world), (before.0 + 1, log.size_in_bytes()));
+}
+
+#[test]
+fn what_was_synced_survives_whatever_the_file_lacks() {
+    for crash in [Crash::Kept, Crash::Dropped, Crash::Torn(1), Crash::Torn(2)] {
+        let mut world = World::journaled();
+        let (manager, log) = begin(&world, LogConfig::default());
+        let mut expected = vec!["first".to_owned()];
+        for n in 0..10 {
+            append(&log, waiting(&format!("{n}")));
+            expected.push(n.to_string());
+            manager.sync_round().expect("synced");
+            if n == 4 {
+                // Some of it is in the file.
+                assert_eq!(values(&log), expected);
+            }
+        }
+        let len = written(&world).1;
+        assert!(len < log.size_in_bytes());
+        append(&log, waiting("nobody was told of this"));
+        drop((manager, log));
+        world.crash(crash);
+        let manager = world.manager(&LogConfig::default());
+        assert_eq!(values(&manager.log(&partition("flights", 0)).expect("there")), expected, "{crash:?}");
+    }
+}
+
+#[test]
+fn who_does_not_wait_finds_it_in_the_file() {
+    // Also what others left in memory before it.
+    for (config, make) in [
+        (LogConfig::default(), Make::values(&["second"])),
+        (LogConfig { durability: Durability::Relaxed, ..LogConfig::default() }, waiting("second")),
+    ] {
+        let mut world = World::new();
+        let (manager, log) = begin(&world, config.clone());
+        log.set_config(LogConfig::default());
+        append(&log, waiting("left in memory"));
+        log.set_config(config.clone());
+        append(&log, make);
+        assert_eq!(written(&world).1, log.size_in_bytes());
+        drop((manager, log));
+        world.crash(Crash::Kept);
+        let log = world.manager(&config).log(&partition("flights", 0)).expect("there");
+        assert_eq!(values(&log), ["first", "left in memory", "second"]);
+    }
+}
+
+#[test]
+fn a_full_disk_takes_nothing_back_that_waits_in_memory() {
+    let mut world = World::journaled();
+    let (manager, log) = begin(&world, LogConfig::default());
+    let before = written(&world);
+    append(&log, waiting("in memory"));
+    manager.sync_round().expect("synced");
+    assert_eq!(written(&world), before);
+    world.disk.set_full(true);
+    // Beyond what is reserved nothing is taken, and what is there stays as it is.
+    let large = "x".repeat(400_000);
+    let error = try_append(&log, waiting(&large)).expect_err("full");
+    assert!(matches!(error, Error::StorageFull { .. }), "{error}");
+    assert_eq!(values(&log), ["first", "in memory"]);
+    let error = try_append(&log, waiting("not reserved any more")).expect_err("full");
+    assert!(matches!(error, Error::StorageFull { .. }), "{error}");
+    assert_eq!(written(&world).1, log.size_in_bytes());
+    world.disk.set_full(false);
+    append(&log, waiting("last"));
+    manager.sync_round().expect("synced");
+    drop((manager, log));
+    world.crash(Crash::Kept);
+    let log = world.manager(&LogConfig::default()).log(&partition("flights", 0)).expect("there");
+    assert_eq!(values(&log), ["first", "in memory", "last"]);
+}
+
+#[test]
+fn a_file_system_that_promises_no_space_gets_every_batch_at_once() {
+    let world = World::journaled();
+    let (_manager, log) = begin(&world, LogConfig::default());
+    world.disk.promise_no_space();
+    append(&log, waiting("second"));
+    assert_eq!(written(&world).1, log.size_in_bytes());
+}
+
+#[test]
+fn a_segment_that_ends_is_whole() {
+    let mut world = World::journaled();
+    let (manager, log) = begin(&world, small());
+    let mut expected = vec!["first".to_owned()];
+    while log.segment_count() < 3 {
+        append(&log, waiting(&format!("{}", expected.len())));
+        expected.push(expected.len().to_string());
+    }
+    manager.sync_round().expect("synced");
+    let whole = |log: &Log| {
+        let entries = std::fs::read_dir(log.directory()).expect("there").map(|e| e.expect("an entry"));
+        let files = entries.filter(|e| e.path().extension() == Some("log".as_ref()));
+        files.map(|e| e.metadata().expect("there").len()).sum::<u64>() == log.size_in_bytes()
+    };
+    append(&log, waiting("in memory"));
+    expected.push("in memory".to_owned());
+    assert!(!whole(&log));
+    log.close().expect("closed");
+    assert!(whole(&log));
+    drop((manager, log));
+    world.crash(Crash::Kept);
+    assert_eq!(values(&world.open(&small(), synced_to(expected.len() as i64))), expected);
+}
+
+#[test]
+fn what_is_cut_off_in_memory_does_not_come_back() {
+    for crash in [Crash::Kept, Crash::Dropped] {
+        let mut world = World::journaled();
+        let (manager, log) = begin(&world, LogConfig::default());
+        for value in ["kept", "cut", "cut, too"] {
+            append(&log, waiting(value));
+            manager.sync_round().expect("synced");
+        }
+        log.truncate_to(Offset(2)).expect("cut");
+        append(&log, waiting("new"));
+        manager.sync_round().expect("synced");
+        assert_eq!(values(&log), ["first", "kept", "new"]);
+        drop((manager, log));
+        world.crash(crash);
+        let log = world.manager(&LogConfig::default()).log(&partition("flights", 0)).expect("there");
+        assert_eq!(values(&log), ["first", "kept", "new"], "{crash:?}");
+    }
+}
+
+#[test]
+fn memory_for_it_is_bounded() {
+    let world = World::new();
+    let manager = world.manager(&LogConfig::default());
+    let logs: Vec<Arc<Log>> = (0..140)
+        .map(|n| manager.create(&partition("flights", n), TOPIC_ID, LogConfig::default()).expect("made"))
+        .collect();
+    logs.iter().for_each(|log| {
+        append(log, waiting("a"));
+    });
+    let in_memory = || {
+        let len = |log: &&Arc<Log>| {
+            let path = log.directory().join("00000000000000000000.log");
+            std::fs::metadata(path).expect("there").len()
+        };
+        logs.iter().filter(|log| len(log) == 0).count()
+    };
+    assert_eq!(in_memory(), 128);
+    for log in &logs[..10] {
+        assert_eq!(log.sync().expect("synced"), Offset(1));
+    }
+    logs[130..].iter().for_each(|log| {
+        append(log, waiting("b"));
+        assert_eq!(values(log), ["a", "b"]);
+    });
+    assert_eq!(in_memory(), 118);
+}
+
+#[test]
+fn reserved_space_is_given_back() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    let environment = Environment::new(Arc::new(DiskFilesystem), ManualClock::new(NOW_MS), path);
+    let config = LogConfig { segment_bytes: 1 << 20, ..LogConfig::default() };
+    let log = Log::open(path, partition("flights", 0), TOPIC_ID, config, Standing::default(), &environment)
+        .expect("it opens");
+    let value = "x".repeat(10_000);
+    while log.segment_count() < 3 {
+        append(&log, waiting(&value));
+    }
+    append(&log, waiting(&value));
+    // Bytes that files take beyond their ends.
+    let beyond = || -> u64 {
+        let entries = std::fs::read_dir(path).expect("there").map(|entry| entry.expect("an entry"));
+        let files = entries.filter(|entry| entry.path().extension() == Some("log".as_ref()));
+        let files = files.map(|entry| entry.metadata().expect("there"));
+        files.map(|file| (file.blocks() * 512).saturating_sub(file.len())).sum()
+    };
+    assert!((128 << 10..512 << 10).contains(&beyond()), "{} bytes are reserved", beyond());
+    log.close().expect("closed");
+    assert!(beyond() < 3 * 4096, "{} bytes are still reserved", beyond());
+}
