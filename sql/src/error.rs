@@ -149,7 +149,8 @@ fn instead(within: Option<&str>) -> String {
 }
 
 fn without_backtrace(error: &DataFusionError) -> String {
-    without_blame(&error.strip_backtrace()).to_owned()
+    let text = error.strip_backtrace();
+    uncompressed(&text).unwrap_or_else(|| without_blame(&text).to_owned())
 }
 
 /// The text without DataFusion's request to be told of it.
@@ -172,6 +173,12 @@ fn mismatch(text: &str) -> Option<String> {
 
 /// What DataFusion says of every compressed file: it is built without the libraries for them.
 const NO_COMPRESSION: &str = "Compression feature is not enabled";
+
+/// What that means, where it is said: an option called the file compressed.
+fn uncompressed(text: &str) -> Option<String> {
+    let meant = "SQL reads CSV and JSON only as they are, and this file is compressed: decompress it first";
+    text.contains(NO_COMPRESSION).then(|| meant.to_owned())
+}
 
 /// Whether it is said that a file is compressed.
 pub(crate) fn is_about_compression(error: &DataFusionError) -> bool {
@@ -256,9 +263,5 @@ impl From<Error> for DataFusionError {
 fn said(error: &DataFusionError) -> String {
     let text = error.message().into_owned();
     let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or_default();
-    if text.contains(NO_COMPRESSION) {
-        return "SQL reads CSV and JSON only as they are, and this file is compressed: decompress it first"
-            .to_owned();
-    }
-    mismatch(text).unwrap_or_else(|| without_blame(text).trim_end().to_owned())
+    uncompressed(text).or_else(|| mismatch(text)).unwrap_or_else(|| without_blame(text).trim_end().to_owned())
 }
