@@ -1,6 +1,7 @@
 //! `thalweg cluster`: which nodes there are, and whether all is well.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use bytestring::ByteString;
 use comfy_table::{Table, presets};
@@ -34,6 +35,7 @@ async fn info(target: &Target, format: Format) -> anyhow::Result<()> {
     let admin = target.client().admin();
     let cluster = admin.describe_cluster().await?;
     let topics = admin.list_topics().await?;
+    let counts = TopicCounts::of(&topics);
     let leads =
         |node| topics.iter().flat_map(|topic| &topic.partitions).filter(|at| at.leader == node).count();
     if format == Format::Json {
@@ -46,12 +48,12 @@ async fn info(target: &Target, format: Format) -> anyhow::Result<()> {
         return line(serde_json::json!({
             "cluster": &*cluster.cluster_id,
             "controller": cluster.controller.map(|node| node.0),
-            "topics": topics.iter().filter(|topic| !topic.is_internal).count(),
+            "topics": counts.own,
+            "internal": counts.internal,
             "brokers": brokers.collect::<Vec<_>>(),
         }));
     }
-    let count = topics.iter().filter(|topic| !topic.is_internal).count();
-    line(format_args!("cluster {} · {}", cluster.cluster_id, counted(count as u64, "topic")))?;
+    line(format_args!("cluster {} · {counts}", cluster.cluster_id))?;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(["NODE", "ADDRESS", "RACK", "LEADS", "CONTROLLER"]);
     for broker in &cluster.brokers {
@@ -64,6 +66,30 @@ async fn info(target: &Target, format: Format) -> anyhow::Result<()> {
         ]);
     }
     line(table)
+}
+
+/// How many topics there are.
+struct TopicCounts {
+    own: usize,
+    /// Those that the log keeps for itself.
+    internal: usize,
+}
+
+impl TopicCounts {
+    fn of(topics: &[TopicMetadata]) -> Self {
+        let internal = topics.iter().filter(|topic| topic.is_internal).count();
+        Self { own: topics.len() - internal, internal }
+    }
+}
+
+impl fmt::Display for TopicCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&counted(self.own as u64, "topic"))?;
+        match self.internal {
+            0 => Ok(()),
+            internal => write!(f, " and {internal} of the log's own"),
+        }
+    }
 }
 
 /// Something that is wrong with a partition.
@@ -136,20 +162,22 @@ async fn health(target: &Target, format: Format) -> anyhow::Result<()> {
         }
     }
     let partitions: usize = topics.iter().map(|topic| topic.partitions.len()).sum();
+    let counts = TopicCounts::of(&topics);
     if troubles.is_empty() {
         return match format {
-            Format::Json => {
-                line(serde_json::json!({"healthy": true, "topics": topics.len(), "partitions": partitions}))
-            }
-            Format::Text => {
-                let topics = counted(topics.len() as u64, "topic");
-                line(format_args!("healthy: {topics} with {}", counted(partitions as u64, "partition")))
-            }
+            Format::Json => line(serde_json::json!({
+                "healthy": true, "topics": counts.own, "internal": counts.internal, "partitions": partitions,
+            })),
+            Format::Text => line(format_args!(
+                "healthy: {counts}, with {} in all",
+                counted(partitions as u64, "partition")
+            )),
         };
     }
     if format == Format::Json {
         line(serde_json::json!({
-            "healthy": false, "topics": topics.len(), "partitions": partitions, "troubled": troubles.len(),
+            "healthy": false, "topics": counts.own, "internal": counts.internal, "partitions": partitions,
+            "troubled": troubles.len(),
         }))?;
     }
     let are = if troubles.len() == 1 { "is not as it should be" } else { "are not as they should be" };
@@ -162,6 +190,15 @@ mod tests {
     use thalweg_protocol::{LeaderEpoch, NodeId, Uuid};
 
     use super::*;
+
+    #[test]
+    fn the_logs_own_topics_are_counted_by_themselves() {
+        for (own, internal, expected) in
+            [(0, 0, "0 topics"), (1, 0, "1 topic"), (2, 1, "2 topics and 1 of the log's own")]
+        {
+            assert_eq!(TopicCounts { own, internal }.to_string(), expected);
+        }
+    }
 
     #[test]
     fn partitions_without_leader_or_with_replicas_missing_are_told() {

@@ -127,8 +127,11 @@ fn of_sql(error: &thalweg_sql::Error) -> Option<Exit> {
         | Error::Plan { .. }
         | Error::Definition { .. }
         | Error::Unsupported { .. }
-        | Error::UnknownFormat { .. } => Some(Exit::Usage),
-        Error::UnknownTable { .. } | Error::UnknownFile { .. } => Some(Exit::NotFound),
+        | Error::UnknownFormat { .. }
+        | Error::Compressed { .. } => Some(Exit::Usage),
+        Error::UnknownTable { .. } | Error::UnknownFile { .. } | Error::NoFiles { .. } => {
+            Some(Exit::NotFound)
+        }
         Error::NotEmpty { .. } => Some(Exit::Taken),
         Error::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Some(Exit::NotFound),
         Error::Client(error) => Some(of_client(error)),

@@ -1,10 +1,12 @@
-//! `thalweg group`: consumer groups, where they stand, and moving or deleting what they have committed.
+//! `thalweg group`: consumer groups and share groups, where they stand, and moving or deleting where they have come to.
+
+pub mod share;
 
 use std::collections::{BTreeMap, HashMap};
 
 use comfy_table::{Table, presets};
 use thalweg_client::{
-    CommittedOffset, GroupDescription, GroupFilter, GroupState, GroupType, Isolation, ListedGroup,
+    CommittedOffset, Error, GroupDescription, GroupFilter, GroupState, GroupType, Isolation, ListedGroup,
     MemberDescription,
 };
 use thalweg_protocol::{ErrorCode, Offset, TopicPartition};
@@ -22,7 +24,7 @@ use crate::target::{Target, TargetArgs};
 pub enum GroupCommand {
     /// List groups
     List,
-    /// Show members, and per partition what was committed and how far that is behind
+    /// Show members, and per partition what was committed (of a share group: where it begins) and how far that is behind
     Describe {
         /// The groups
         #[arg(required = true)]
@@ -30,12 +32,12 @@ pub enum GroupCommand {
     },
     /// Have a group without members go on elsewhere
     Seek(SeekArgs),
-    /// Delete groups with what they have committed, or (with --topic) what they have committed for topics
+    /// Delete groups with where they have come to, or (with --topic) where they have come to in topics
     Delete {
         /// The groups
         #[arg(required = true)]
         groups: Vec<String>,
-        /// Only what was committed for this topic; may be repeated
+        /// Only where they have come to in this topic; may be repeated
         #[arg(long, short = 't', value_name = "TOPIC")]
         topic: Vec<String>,
         /// Do not ask
@@ -49,6 +51,9 @@ pub enum GroupCommand {
 pub struct SeekArgs {
     /// The group; it is made if there is none
     group: String,
+    /// Make a share group (KIP-932) where there is no group of this name; of one that is there the type is known
+    #[arg(long)]
+    share: bool,
     /// Where it goes on: start, end, 42, +10, -5, @2026-01-01T00:00:00Z, @-1h
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     to: String,
@@ -129,7 +134,8 @@ fn total_lag(standings: &BTreeMap<TopicPartition, Standing>) -> Option<i64> {
 
 async fn describe(target: &Target, groups: &[String], format: Format) -> anyhow::Result<()> {
     let names: Vec<&str> = groups.iter().map(String::as_str).collect();
-    let mut described = target.client().admin().describe_groups(&names).await;
+    let admin = target.client().admin();
+    let mut described = admin.describe_groups(&names).await;
     let mut results = Results::default();
     for group in groups {
         match described.remove(group.as_str()) {
@@ -138,6 +144,13 @@ async fn describe(target: &Target, groups: &[String], format: Format) -> anyhow:
                 match format {
                     Format::Json => line(json(&group, &standings))?,
                     Format::Text => print(&group, &standings)?,
+                }
+            }
+            Some(Err(error)) if error.code() == Some(ErrorCode::GroupIdNotFound) => {
+                // What is no other group may be a share group.
+                match admin.describe_share_groups(&[group]).await.remove(group.as_str()) {
+                    Some(Ok(group)) => share::describe(target, &group, format).await?,
+                    _ => results.fail(explained(target, group, error).await),
                 }
             }
             Some(Err(error)) => results.fail(explained(target, group, error).await),
@@ -263,7 +276,16 @@ async fn seek(target: &Target, args: SeekArgs, format: Format) -> anyhow::Result
             args.to
         )));
     }
-    let partitions = sought(target, &args).await?;
+    let is_share = match type_of(target, &args.group).await {
+        None => args.share,
+        Some(known) if args.share && known != GroupType::Share => {
+            let reason =
+                format!("`{}` is a group of the type {}: leave --share away", args.group, known.as_str());
+            return Err(usage(reason));
+        }
+        Some(known) => known == GroupType::Share,
+    };
+    let partitions = sought(target, &args, is_share).await?;
     let admin = target.client().admin();
     let extents = Extents::of(admin.clone(), &partitions, Isolation::ReadUncommitted).await?;
     let mut offsets = Vec::new();
@@ -275,31 +297,55 @@ async fn seek(target: &Target, args: SeekArgs, format: Format) -> anyhow::Result
                 "note: {partition} reaches from {start} to {end}: {offset} instead of {wanted}"
             ));
         }
-        offsets.push((partition, CommittedOffset::new(Offset(offset))));
+        offsets.push((partition, Offset(offset)));
     }
-    if !args.dry_run
-        && let Err(error) = admin.commit_offsets(&args.group, &offsets).await
-    {
-        return Err(not_moved(target, &args.group, error).await);
-    }
+    let moved = match args.dry_run {
+        true => Ok(BTreeMap::new()),
+        false => moved(target, &args.group, is_share, &offsets).await,
+    };
+    let mut moved = match moved {
+        Ok(moved) => moved,
+        Err(error) => return Err(not_moved(target, &args.group, error).await),
+    };
+    let mut results = Results::default();
     for (partition, offset) in &offsets {
+        if let Some(Err(error)) = moved.remove(partition) {
+            results.fail(not_moved(target, &args.group, error).await.context(partition.to_string()));
+            continue;
+        }
         match format {
             Format::Json => line(serde_json::json!({
                 "group": args.group, "topic": &*partition.topic, "partition": partition.partition,
-                "offset": offset.offset.0, "committed": !args.dry_run,
+                "offset": offset.0, "committed": !args.dry_run,
             }))?,
-            Format::Text if args.dry_run => {
-                line(format_args!("{partition} would go on at {}", offset.offset))?
-            }
-            Format::Text => line(format_args!("{partition} goes on at {}", offset.offset))?,
+            Format::Text if args.dry_run => line(format_args!("{partition} would go on at {offset}"))?,
+            Format::Text => line(format_args!("{partition} goes on at {offset}"))?,
         }
     }
-    Ok(())
+    results.finish()
+}
+
+/// Has the group go on there; what is refused of a single partition is told of that one.
+async fn moved(
+    target: &Target,
+    group: &str,
+    is_share: bool,
+    offsets: &[(TopicPartition, Offset)],
+) -> Result<BTreeMap<TopicPartition, Result<(), Error>>, Error> {
+    let admin = target.client().admin();
+    if is_share {
+        return admin.alter_share_group_offsets(group, offsets).await;
+    }
+    let offsets: Vec<_> = offsets
+        .iter()
+        .map(|(partition, offset)| (partition.clone(), CommittedOffset::new(*offset)))
+        .collect();
+    admin.commit_offsets(group, &offsets).await.map(|()| BTreeMap::new())
 }
 
 /// Why a group stays where it is.
-async fn not_moved(target: &Target, group: &str, error: thalweg_client::Error) -> anyhow::Error {
-    let has_members = matches!(error, thalweg_client::Error::NotInGroup { .. })
+async fn not_moved(target: &Target, group: &str, error: Error) -> anyhow::Error {
+    let has_members = matches!(error, Error::NotInGroup { .. })
         || matches!(
             error.code(),
             Some(ErrorCode::UnknownMemberId | ErrorCode::NonEmptyGroup | ErrorCode::StaleMemberEpoch)
@@ -315,25 +361,31 @@ async fn not_moved(target: &Target, group: &str, error: thalweg_client::Error) -
 }
 
 /// The partitions that a seek is about.
-async fn sought(target: &Target, args: &SeekArgs) -> anyhow::Result<Vec<TopicPartition>> {
+async fn sought(target: &Target, args: &SeekArgs, is_share: bool) -> anyhow::Result<Vec<TopicPartition>> {
     let mut partitions = Vec::new();
     for topic in &args.topic {
         let count = target.partitions_of(topic).await?;
         partitions.extend((0..count).map(|partition| TopicPartition::new(topic.as_str(), partition)));
     }
     if args.topic.is_empty() {
-        let committed = target.client().admin().committed_offsets(&args.group, None, false).await?;
-        if committed.is_empty() {
-            let group = &args.group;
+        let group = &args.group;
+        let read: Vec<TopicPartition> = match is_share {
+            true => share::places(target, group).await?.into_keys().collect(),
+            false => {
+                target.client().admin().committed_offsets(group, None, false).await?.into_keys().collect()
+            }
+        };
+        if read.is_empty() {
+            let has = if is_share { "read" } else { "committed" };
             return Err(failure(
                 Exit::NotFound,
                 format!(
-                    "group `{group}` has committed nothing{}. Say in which topics it is to go on: --topic TOPIC",
+                    "group `{group}` has {has} nothing{}. Say in which topics it is to go on: --topic TOPIC",
                     near(target, group).await
                 ),
             ));
         }
-        partitions = existing(target, committed.keys()).await?;
+        partitions = existing(target, read.iter()).await?;
         partitions.sort();
     }
     let is_there = |wanted: &&i32| partitions.iter().any(|at| at.partition == **wanted);
@@ -382,6 +434,10 @@ async fn delete_offsets(
     let admin = target.client().admin();
     let mut results = Results::default();
     for group in groups {
+        if type_of(target, group).await == Some(GroupType::Share) {
+            share::forget(target, group, topics, format, &mut results).await?;
+            continue;
+        }
         // Of topics that are gone, too.
         let committed = admin.committed_offsets(group, None, false).await?;
         let mut partitions: Vec<TopicPartition> = committed.into_keys().collect();
@@ -411,15 +467,8 @@ async fn delete_offsets(
 }
 
 /// Why something could not be done with a group, and what to do about it.
-async fn explained(target: &Target, group: &str, error: thalweg_client::Error) -> anyhow::Error {
+async fn explained(target: &Target, group: &str, error: Error) -> anyhow::Error {
     match error.code() {
-        Some(ErrorCode::GroupIdNotFound) if is_share_group(target, group).await => failure(
-            Exit::Failed,
-            format!(
-                "`{group}` is a share group, of which this command shows and changes nothing yet, but for deleting one \
-                 without members. Kafka's ShareGroupCommand and `Admin::describe_share_groups` in Rust do"
-            ),
-        ),
         Some(ErrorCode::GroupIdNotFound) => failure(
             Exit::NotFound,
             format!(
@@ -449,11 +498,9 @@ async fn known(target: &Target) -> Vec<ListedGroup> {
     listed.map(|listing| listing.found).unwrap_or_default()
 }
 
-async fn is_share_group(target: &Target, group: &str) -> bool {
-    known(target)
-        .await
-        .iter()
-        .any(|listed| listed.group == group && listed.group_type == Some(GroupType::Share))
+/// The type of a group, if it is listed and brokers say it.
+async fn type_of(target: &Target, group: &str) -> Option<GroupType> {
+    known(target).await.into_iter().find(|listed| listed.group == group)?.group_type
 }
 
 /// The name that was probably meant.

@@ -31,7 +31,7 @@ Offsets: where `consume --offset`, `consume --until`, `group seek --to`, `topic 
   @1700000000000            the same, in ms since 1970
   @-1h                      the same, an hour ago; units are ms, s, m, h and d
   10:20   :20   10:         from offset 10 up to and without 20; from the start; for ever
-  @-2d:@-1d   @T1:end       from one time up to and without another
+  @-2d:@-1d   :@-1h         from one time up to and without another; from the start; also @T1:end and 10:@T2
 
 Offsets count in each partition by itself, and the markers that end transactions take some, too. A time is where the first
 record as late as it stands, whatever comes behind: where timestamps are out of order, what `@T1:@T2` shows may hold earlier
@@ -65,7 +65,8 @@ Nothing is added: a template that is to print lines ends in \\n. Bytes come out 
 const FORMATS: &str = "\
 Formats: what goes in and out
 
-  produce --input text      a line is a record, its bytes are the value; --key-delimiter TEXT splits a key off
+  produce --input text      a line is a record, its bytes are the value; --key-delimiter TEXT splits a key off,
+                            and a line without it is refused: the records before it are written, the rest is not read
   produce --input json      a line is a JSON object and the value; --key FIELD and --timestamp FIELD take fields of it
   produce --input record    a line is a whole record as `consume --format json` prints it, with key, value, headers and time;
                             --keep-partition takes its partition, too. Blank lines are passed over here and in json

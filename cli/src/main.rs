@@ -8,6 +8,7 @@ mod exit;
 mod extents;
 mod generate;
 mod group;
+mod habits;
 mod help;
 mod offset_range;
 mod output;
@@ -67,7 +68,7 @@ enum Command {
     Produce(produce::ProduceArgs),
     /// Print the records of a topic
     Consume(consume::ConsumeArgs),
-    /// List, describe, move and delete consumer groups
+    /// List, describe, move and delete consumer groups and share groups
     Group {
         #[command(subcommand)]
         command: group::GroupCommand,
@@ -111,6 +112,9 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         // Help and the version come this way, too.
         Err(said) => {
+            let words: Vec<String> =
+                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            let said = habits::advised(said, &words);
             return match said.print() {
                 Err(error) if error.kind() != ErrorKind::BrokenPipe => ExitCode::FAILURE,
                 _ => ExitCode::from(said.exit_code() as u8),

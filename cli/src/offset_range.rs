@@ -54,14 +54,13 @@ impl OffsetRange {
     /// Reads the grammar; `now_ms` is what relative times (`@-1h`) count from.
     pub fn parse(word: &str, now_ms: i64) -> Result<Self, OffsetRangeError> {
         let fail = |reason| OffsetRangeError { word: word.to_string(), reason };
+        let time = |text: &str, otherwise| {
+            let year = "a year or a date is written with its dashes, 2013-01-01, and ms since 1970 in full";
+            let unclear = || fail(if looks_like_date(text) { year } else { otherwise });
+            parse_time(text, now_ms).ok_or_else(unclear)
+        };
         if let Some(times) = word.strip_prefix('@') {
             let (from, until) = split_times(times);
-            let time = |text: &str, otherwise| {
-                let year =
-                    "a year or a date is written with its dashes, 2013-01-01, and ms since 1970 in full";
-                let unclear = || fail(if looks_like_date(text) { year } else { otherwise });
-                parse_time(text, now_ms).ok_or_else(unclear)
-            };
             let from = time(from, "the time is not understood")?;
             let until = match until {
                 None | Some("") => None,
@@ -82,10 +81,15 @@ impl OffsetRange {
             Some((from, until)) => (from, Some(until)),
         };
         let from = if from.is_empty() && until.is_some() { "start" } else { from };
-        let from = parse_place(from).ok_or_else(|| fail("the place is not understood"))?;
+        let place =
+            |text, otherwise| parse_place(text).ok_or_else(|| fail(synonym(text).unwrap_or(otherwise)));
+        let from = place(from, "the place is not understood")?;
         let until = match until {
             None | Some("") => None,
-            Some(text) => Some(parse_place(text).ok_or_else(|| fail("the end is not understood"))?),
+            Some(text) => Some(match text.strip_prefix('@') {
+                Some(text) => Place::Time(time(text, "the end time is not understood")?),
+                None => place(text, "the end is not understood")?,
+            }),
         };
         if let (Place::Offset(from), Some(Place::Offset(until))) = (from, until)
             && until < from
@@ -93,6 +97,15 @@ impl OffsetRange {
             return Err(fail("it ends before it begins"));
         }
         Ok(Self { from, until })
+    }
+}
+
+/// What is wrong with a word that other tools have for a place.
+fn synonym(text: &str) -> Option<&'static str> {
+    match text {
+        "earliest" | "beginning" | "oldest" | "smallest" => Some("it is called `start` here"),
+        "latest" | "newest" | "largest" => Some("it is called `end` here"),
+        _ => None,
     }
 }
 
@@ -152,6 +165,10 @@ mod tests {
             ("@1700000000000", Place::Time(NOW), None),
             ("@-1h", Place::Time(NOW - 3_600_000), None),
             ("@-2d:@-1d", Place::Time(NOW - 172_800_000), Some(Place::Time(NOW - 86_400_000))),
+            (":@-1h", Place::Start, Some(Place::Time(NOW - 3_600_000))),
+            ("42:@2013-01-01T10:00:00Z", Place::Offset(42), Some(time("2013-01-01T10:00:00Z"))),
+            ("start:@2013-01-01 10:00", Place::Start, Some(time("2013-01-01T10:00:00Z"))),
+            ("-5:@1700000000000", Place::BeforeEnd(5), Some(Place::Time(NOW))),
             ("@2013-01-01T10:00:00Z", time("2013-01-01T10:00:00Z"), None),
             (
                 "@2013-01-01T10:00:00Z:2013-02-01T00:00:00Z",
@@ -183,12 +200,18 @@ mod tests {
             "-",
             "+",
             "@-1d:@-2d",
+            ":@",
+            ":@end",
         ] {
             assert!(OffsetRange::parse(word, NOW).is_err(), "{word}");
         }
-        for word in ["@2013", "@20130101", "@2013:@2014", "@2013-01-01:@2014"] {
+        for word in ["@2013", "@20130101", "@2013:@2014", "@2013-01-01:@2014", ":@2014"] {
             let error = OffsetRange::parse(word, NOW).expect_err(word).to_string();
             assert!(error.contains("with its dashes"), "{word}: {error}");
+        }
+        for (word, said) in [("earliest", "`start`"), ("beginning:5", "`start`"), ("5:latest", "`end`")] {
+            let error = OffsetRange::parse(word, NOW).expect_err(word).to_string();
+            assert!(error.contains(&format!("it is called {said} here")), "{word}: {error}");
         }
     }
 }

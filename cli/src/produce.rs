@@ -36,7 +36,8 @@ pub struct ProduceArgs {
     /// The column or field that is the key
     #[arg(long, short = 'k', value_name = "COLUMN")]
     key: Option<String>,
-    /// What stands between key and value in a line of text
+    /// What stands between key and value in a line of text. A line without it is an error: the records before it are written,
+    /// and the rest is not read
     #[arg(long, value_name = "TEXT")]
     key_delimiter: Option<String>,
     /// The column or field that is the timestamp, RFC 3339 or ms since 1970

@@ -138,12 +138,17 @@ fn explain_start(error: thalweg_broker::Error, data: &Path, metrics: Option<&Str
         | Error::Config { .. }
         | Error::Setting { .. }
         | Error::NodeId { .. } => failure(Exit::Usage, error.to_string()),
-        Error::Storage(Storage::DirectoryHeld { .. }) => failure(
-            Exit::Taken,
-            format!(
-                "{error}. One node at a time: stop it, or name another directory with --data DIR. Other commands than serve talk to that node by themselves"
-            ),
-        ),
+        Error::Storage(Storage::DirectoryHeld { address, .. }) => {
+            let other = "or name another directory with --data DIR";
+            let advice = match address {
+                Some(address) => format!(
+                    "One node at a time: stop it, {other}. Other commands than serve reach that node with --data {shown} or \
+                     --bootstrap {address}"
+                ),
+                None => format!("It listens on no port: wait until it ends, {other}"),
+            };
+            failure(Exit::Taken, format!("{error}. {advice}"))
+        }
         Error::Storage(Storage::NewerFormat { .. }) => failure(
             Exit::Failed,
             format!("{error}. Nothing was changed; use the Thalweg that wrote {shown}, or a newer one"),

@@ -48,6 +48,25 @@ pub enum Error {
         /// The path, as it was written.
         path: String,
     },
+    /// A directory holds no file itself, and those further down are not looked for.
+    #[error("`{directory}` holds no files{}", instead(within.as_deref()))]
+    NoFiles {
+        /// The directory, as it was written.
+        directory: String,
+        /// One of the directories in it, as a statement would name it.
+        within: Option<String>,
+    },
+    /// A file is compressed as a whole.
+    #[error(
+        "`{path}` is compressed, and SQL reads CSV and JSON only as they are. Decompress it first (`{command} {path}`), or write it \
+         into a topic: `thalweg produce TOPIC --file` reads gzip and Zstandard"
+    )]
+    Compressed {
+        /// The file, or the pattern that stands for it.
+        path: String,
+        /// What decompresses it.
+        command: &'static str,
+    },
     /// The statement makes no sense: a column does not exist, types do not fit.
     #[error("{reason}{}", shown_at(*at))]
     Plan {
@@ -118,8 +137,20 @@ fn guess(similar: Option<&str>) -> String {
     similar.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
+fn instead(within: Option<&str>) -> String {
+    match within {
+        Some(within) => {
+            format!(
+                ", only directories, which are not looked into: name one of them, such as '{within}', or a file"
+            )
+        }
+        None => String::new(),
+    }
+}
+
 fn without_backtrace(error: &DataFusionError) -> String {
-    without_blame(&error.strip_backtrace()).to_owned()
+    let text = error.strip_backtrace();
+    uncompressed(&text).unwrap_or_else(|| without_blame(&text).to_owned())
 }
 
 /// The text without DataFusion's request to be told of it.
@@ -138,6 +169,20 @@ fn mismatch(text: &str) -> Option<String> {
         );
     }
     Some(reason)
+}
+
+/// What DataFusion says of every compressed file: it is built without the libraries for them.
+const NO_COMPRESSION: &str = "Compression feature is not enabled";
+
+/// What that means, where it is said: an option called the file compressed.
+fn uncompressed(text: &str) -> Option<String> {
+    let meant = "SQL reads CSV and JSON only as they are, and this file is compressed: decompress it first";
+    text.contains(NO_COMPRESSION).then(|| meant.to_owned())
+}
+
+/// Whether it is said that a file is compressed.
+pub(crate) fn is_about_compression(error: &DataFusionError) -> bool {
+    error.to_string().contains(NO_COMPRESSION)
 }
 
 impl Error {
@@ -218,5 +263,5 @@ impl From<Error> for DataFusionError {
 fn said(error: &DataFusionError) -> String {
     let text = error.message().into_owned();
     let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or_default();
-    mismatch(text).unwrap_or_else(|| without_blame(text).trim_end().to_owned())
+    uncompressed(text).or_else(|| mismatch(text)).unwrap_or_else(|| without_blame(text).trim_end().to_owned())
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{DynamicFileCatalog, TableProvider, UrlTableFactory};
-use datafusion::common::Result as DataFusionResult;
+use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::SessionState;
 use datafusion::prelude::SessionContext;
 use futures::StreamExt;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_about_compression};
 
 /// Makes a table of a file or directory that a statement names. What of the path stands on the disk as it was written is that
 /// file; otherwise `*`, `?` and `[…]` stand for what matches them.
@@ -39,13 +39,61 @@ impl FileTables {
 #[async_trait]
 impl UrlTableFactory for FileTables {
     async fn try_new(&self, path: &str) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
-        let table = self.inner.try_new(&literal(path)).await?;
+        let table = match self.inner.try_new(&literal(path)).await {
+            Err(error) if is_about_compression(&error) => {
+                return Err(compressed(path).map_or(error, DataFusionError::from));
+            }
+            table => table?,
+        };
         let is_path = path.contains(['/', '.']);
         if table.is_none() && is_path && Path::new(path).exists() {
-            return Err(Error::UnknownFormat { path: path.to_owned() }.into());
+            let error = compressed(path).or_else(|| without_files(path));
+            return Err(error.unwrap_or_else(|| Error::UnknownFormat { path: path.to_owned() }).into());
         }
         Ok(table)
     }
+}
+
+/// An error for a file, or a directory with one, that is compressed by its name.
+fn compressed(path: &str) -> Option<Error> {
+    let within =
+        || entries(path).into_iter().filter(|(_, is_file)| *is_file).map(|(name, _)| in_(path, &name));
+    let (path, command) = std::iter::once(path.to_owned())
+        .chain(within())
+        .find_map(|path| decompressing(&path).map(|command| (path, command)))?;
+    Some(Error::Compressed { path, command })
+}
+
+/// What decompresses a file, by its name; `None` of one that is not compressed.
+fn decompressing(path: &str) -> Option<&'static str> {
+    let commands = [("gz", "gunzip -k"), ("zst", "zstd -d"), ("bz2", "bunzip2 -k"), ("xz", "unxz -k")];
+    let extension = Path::new(path).extension()?;
+    commands.iter().find(|(of, _)| extension.eq_ignore_ascii_case(of)).map(|(_, command)| *command)
+}
+
+/// An error for a directory without a file of its own.
+fn without_files(path: &str) -> Option<Error> {
+    let entries = entries(path);
+    if !Path::new(path).is_dir() || entries.iter().any(|(_, is_file)| *is_file) {
+        return None;
+    }
+    let within = entries.first().map(|(name, _)| format!("{}/", in_(path, name)));
+    Some(Error::NoFiles { directory: path.to_owned(), within })
+}
+
+/// What is in a directory, but for what is hidden, by name, and whether it is a file; nothing of what is no directory.
+fn entries(path: &str) -> Vec<(String, bool)> {
+    let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
+    let named = entries
+        .flatten()
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path().is_file()));
+    let mut named: Vec<_> = named.filter(|(name, _)| !name.starts_with('.')).collect();
+    named.sort();
+    named
+}
+
+fn in_(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
 }
 
 /// The path so that DataFusion takes it as it stands, if there is such a file.
@@ -71,7 +119,13 @@ pub(crate) fn literal(path: &str) -> Cow<'_, str> {
 
 /// An error if there is nothing at a location that a table is to be made of.
 pub(crate) async fn check_location(state: &SessionState, location: &str) -> Result<()> {
-    let missing = || Error::UnknownFile { path: location.to_owned() };
+    // Beside others that can be read it does not matter.
+    let is_packed = |(name, is_file): &(String, bool)| !is_file || decompressing(name).is_some();
+    if entries(location).iter().all(is_packed)
+        && let Some(error) = compressed(location)
+    {
+        return Err(error);
+    }
     let url = ListingTableUrl::parse(&*literal(location))?;
     if url.scheme() != "file" {
         return Ok(());
@@ -80,7 +134,9 @@ pub(crate) async fn check_location(state: &SessionState, location: &str) -> Resu
     let mut files = url.list_all_files(state, &*store, "").await?;
     match files.next().await {
         Some(_) => Ok(()),
-        None => Err(missing()),
+        None => {
+            Err(without_files(location).unwrap_or_else(|| Error::UnknownFile { path: location.to_owned() }))
+        }
     }
 }
 

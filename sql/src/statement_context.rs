@@ -12,6 +12,7 @@ use thalweg_protocol::{Offset, TopicPartition};
 use tokio::sync::OnceCell;
 
 use crate::error::Result;
+use crate::output::counted;
 use crate::undecodable::UndecodableCollector;
 
 /// Travels with the statement as an extension of DataFusion's configuration.
@@ -87,11 +88,18 @@ pub enum Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Inferred { topic, records, partitions } => write!(
-                f,
-                "the columns of {topic} were inferred from {records} records, the first of each of its \
-                 {partitions} partitions; CREATE TABLE … WITH (topic = '{topic}') declares them"
-            ),
+            Self::Inferred { topic, records, partitions } => {
+                let records = counted(*records as u64, "record");
+                let whose = match partitions {
+                    1 => "of its partition".to_owned(),
+                    partitions => format!("of each of its {partitions} partitions"),
+                };
+                write!(
+                    f,
+                    "the columns of {topic} were inferred from {records}, the first {whose}; \
+                     CREATE TABLE … WITH (topic = '{topic}') declares them"
+                )
+            }
         }
     }
 }

@@ -40,7 +40,7 @@ pub enum Error {
     },
     /// An internal topic exists but does not fit.
     #[error(
-        "topic {topic} has {found} partitions but {expected} are needed; reset the application or rename it"
+        "the number of partitions of topic {topic} is {found}, and must be {expected}: reset the application or rename it"
     )]
     TopicMismatch {
         /// The topic.

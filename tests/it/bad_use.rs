@@ -55,6 +55,13 @@ fn wrong_arguments_say_what_would_be_right() -> anyhow::Result<()> {
     run(Command::new(binary("thalweg")?).args(["--data", data, "topic", "create", "t"]))?;
     check(&["serve", "--lissten", "x"], 2, &["--lissten", "--listen"])?;
     check(&["consum", "t"], 2, &["consum", "consume"])?;
+    check(&["consume", "t", "--from-beginning"], 2, &["tip: leave it away: it begins at the start"])?;
+    check(&["topic", "--create", "--topic", "t"], 2, &["tip: `thalweg topic create TOPIC`"])?;
+    check(
+        &["--data", data, "consume", "t", "-o", "earliest"],
+        2,
+        &["`earliest` is not an offset: it is called `start` here"],
+    )?;
     check(
         &["--data", data, "consume", "t", "--offset", "yesterday"],
         2,
@@ -299,7 +306,12 @@ fn nobody_there_and_everything_taken() -> anyhow::Result<()> {
 
     let node = Node::start(&data, "127.0.0.1:0")?;
     let pid = node.process().id().to_string();
-    check(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"], 5, &[&pid, "--data"])?;
+    let reached = format!(
+        "Other commands than serve reach that node with --data {} or --bootstrap {}",
+        data.display(),
+        node.address()
+    );
+    check(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"], 5, &[&pid, "--data DIR", &reached])?;
     // Other commands talk to the node that holds the directory.
     run(Command::new(binary("thalweg")?).args([
         "--data",
@@ -311,6 +323,21 @@ fn nobody_there_and_everything_taken() -> anyhow::Result<()> {
     let listed = run(node.command("topic")?.arg("list"))?;
     ensure!(String::from_utf8(listed.stdout)?.contains("through-the-lock"), "the node has the topic");
     ensure!(node.stop()? == 0, "the node stops in order");
+    // What opens it in its own process listens on no port.
+    let mut writer = Command::new(binary("thalweg")?);
+    let writer = writer.args(["--data", text(&data), "produce", "through-the-lock"]).stdin(Stdio::piped());
+    let mut writer = Process::spawn(writer.stderr(Stdio::null()))?;
+    let begun = Instant::now();
+    while !data.join("lock").is_file()
+        || !fs::read_to_string(data.join("lock"))?.contains(&writer.id().to_string())
+    {
+        ensure!(begun.elapsed() < Duration::from_secs(30), "the writer does not open the directory");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let said = [&*writer.id().to_string(), "It listens on no port", "--data DIR"];
+    check(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"], 5, &said)?;
+    drop(writer.child().stdin.take());
+    ensure!(writer.wait(Duration::from_secs(30))? == 0, "the writer ends with its input");
     // And open it themselves once the node is gone.
     let listed = run(Command::new(binary("thalweg")?).args(["--data", text(&data), "topic", "list"]))?;
     ensure!(String::from_utf8(listed.stdout)?.contains("through-the-lock"), "the topic is still there");

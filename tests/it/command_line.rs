@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use thalweg_client::{Client, ClientConfig, ShareConsumerConfig};
 use thalweg_tests::node::Node;
 use thalweg_tests::process::{Process, binary, run};
 
@@ -174,10 +175,18 @@ fn programs_get_facts_instead_of_sentences() -> anyhow::Result<()> {
         json!([{"topic": "u", "partitions": 3, "before": 1, "changed": true}]),
     )?;
     check(&["topic", "delete", "u", "--yes"], json!([{"topic": "u", "result": "deleted"}]))?;
-    check(&["cluster", "health"], json!([{"healthy": true, "topics": 1, "partitions": 2}]))?;
+    check(&["cluster", "health"], json!([{"healthy": true, "topics": 1, "internal": 0, "partitions": 2}]))?;
     place.done(&["topic", "create", "strict", "-c", "min.insync.replicas=2"])?;
     // It has one replica, and that is in sync.
-    check(&["cluster", "health"], json!([{"healthy": true, "topics": 2, "partitions": 3}]))?;
+    check(&["cluster", "health"], json!([{"healthy": true, "topics": 2, "internal": 0, "partitions": 3}]))?;
+    place.done(&["group", "seek", "g", "-t", "t", "--to", "start"])?;
+    let (health, info) = (place.json(&["cluster", "health"])?, place.json(&["cluster", "info"])?);
+    for counts in [&health[0], &info[0]] {
+        ensure!(counts["topics"] == 2 && counts["internal"] == 1, "{counts}");
+    }
+    ensure!(
+        place.done(&["cluster", "health"])?.starts_with("healthy: 2 topics and 1 of the log's own, with ")
+    );
     Ok(())
 }
 
@@ -361,6 +370,74 @@ fn top_tells_rates_and_lag() -> anyhow::Result<()> {
     watching.signal(libc::SIGINT);
     ensure!(watching.wait(Duration::from_secs(10))? == 0);
     Ok(())
+}
+
+/// Runs the program on `node`, and checks its exit code and that it says this, be it a result or an error.
+fn answers(node: &Node, line: &str, code: i32, said: &str) -> anyhow::Result<()> {
+    let mut words = line.split_whitespace();
+    let output = node.command(words.next().context("a command")?)?.args(words).output()?;
+    let both = String::from_utf8([output.stdout, output.stderr].concat())?;
+    ensure!(output.status.code() == Some(code) && both.contains(said), "{line}: {} {both}", output.status);
+    Ok(())
+}
+
+#[test]
+fn share_groups_are_shown_moved_and_deleted() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let node = Node::start(&directory.path().join("data"), "127.0.0.1:0")?;
+    let lines = directory.path().join("lines");
+    fs::write(&lines, "record\n".repeat(10))?;
+    run(node.command("topic")?.args(["create", "q", "-p", "2"]))?;
+    run(node.command("produce")?.args(["q", "-p", "0", "-f"]).arg(&lines))?;
+    let described = || -> anyhow::Result<Value> {
+        let out = run(node.command("group")?.args(["describe", "w", "--format", "json"]))?.stdout;
+        Ok(serde_json::from_slice(&out)?)
+    };
+    let place = |partition: i32, start: i64, lag: i64| json!({"topic": "q", "partition": partition, "start": start, "lag": lag});
+    answers(&node, "group seek w --share -t q --to start", 0, "q-0 goes on at 0")?;
+    answers(&node, "group seek w --to +4 -p 0 --dry-run", 0, "q-0 would go on at 4")?;
+    let begun = described()?;
+    ensure!(
+        begun["type"] == "share" && begun["state"] == "Empty" && begun["members"] == json!([]),
+        "{begun}"
+    );
+    ensure!(begun["partitions"] == json!([place(0, 0, 10), place(1, 0, 0)]) && begun["lag"] == 10, "{begun}");
+    answers(&node, "group seek w --to +4 -p 0", 0, "q-0 goes on at 4")?;
+    ensure!(described()?["partitions"] == json!([place(0, 4, 6), place(1, 0, 0)]), "{}", described()?);
+    let top = run(node.command("top")?.args(["--once", "-i", "0.1", "--format", "json"]))?.stdout;
+    let top = String::from_utf8(top)?;
+    let row = top.lines().find(|line| line.contains(r#""group":"w""#)).context("top names it")?;
+    let row: Value = serde_json::from_str(row)?;
+    ensure!(row["type"] == "share" && row["lag"] == 6, "{row}");
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(async {
+        let client = Client::connect(ClientConfig::with_bootstrap(node.address())).await?;
+        let mut member = client.share_consumer(ShareConsumerConfig::group("w").explicit())?;
+        member.subscribe(["q"])?;
+        while member.poll(Duration::from_secs(1)).await?.is_empty() {}
+        let joined = described()?;
+        ensure!(
+            joined["members"][0]["partitions"] == json!(["q-0", "q-1"]) && joined["state"] == "Stable",
+            "{joined}"
+        );
+        answers(&node, "group describe w", 0, "q-0, q-1")?;
+        answers(&node, "group describe w", 0, "w · Stable · share · simple · 1 member · lag 6")?;
+        for refused in ["seek w --to start", "delete w --yes", "delete w -t q --yes"] {
+            answers(&node, &format!("group {refused}"), 5, "group `w` has members")?;
+        }
+        member.close().await?;
+        anyhow::Ok(())
+    })?;
+
+    answers(&node, "group delete w -t nope --yes", 3, "group `w` has read nothing of nope")?;
+    answers(&node, "group delete w -t q --yes", 0, "w has forgotten q")?;
+    ensure!(described()?["partitions"] == json!([]), "{}", described()?);
+    answers(&node, "group seek w --to end", 3, "group `w` has read nothing")?;
+    answers(&node, "group seek c -t q --to start", 0, "q-0 goes on at 0")?;
+    answers(&node, "group seek c -t q --to end --share", 2, "leave --share away")?;
+    answers(&node, "group delete w --yes", 0, "deleted w")?;
+    answers(&node, "group describe w", 3, "there is no group `w`")
 }
 
 #[test]

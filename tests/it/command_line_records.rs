@@ -56,16 +56,30 @@ fn what_consume_prints_produce_takes_again() -> anyhow::Result<()> {
 #[test]
 fn plain_lines_have_headers_and_tombstones() -> anyhow::Result<()> {
     let place = Place::new()?;
-    place.write("lines", "k:v\nk:\n:v\n\n")?;
+    place.write("lines", "k:v\nk:\n:v\n:\n")?;
     let produce =
         ["produce", "t", "-p", "0", "-f", "lines", "--key-delimiter", ":", "-H", "a=1", "-H", "a=b=c"];
     place.done(&produce)?;
     place.done(&[&produce[..], &["-Z"]].concat())?;
     let shown = place.done(&["consume", "t", "--until", "end", "--format", "%k,%K %v,%V %h\\n"])?;
     let headers = "a=1,a=b=c\n";
-    let lines = ["k,1 v,1 ", "k,1 ,0 ", ",0 v,1 ", ",-1 ,0 ", "k,1 v,1 ", "k,1 ,-1 ", ",-1 v,1 ", ",-1 ,-1 "];
+    let lines = ["k,1 v,1 ", "k,1 ,0 ", ",0 v,1 ", ",0 ,0 ", "k,1 v,1 ", "k,1 ,-1 ", ",-1 v,1 ", ",-1 ,-1 "];
     let expected: String = lines.map(|line| format!("{line}{headers}")).concat();
     ensure!(shown == expected, "{shown}");
+    Ok(())
+}
+
+#[test]
+fn a_line_without_its_delimiter_stops_the_rest() -> anyhow::Result<()> {
+    let place = Place::new()?;
+    place.write("lines", "a:1\nb:2\nc3\nd:4\n")?;
+    let said = [
+        "stopped after 2 records, which are written",
+        "line 3 of the input: it has no \":\"",
+        "--key-delimiter",
+    ];
+    place.check(&["produce", "t", "-p", "0", "-f", "lines", "--key-delimiter", ":"], 2, &said)?;
+    ensure!(place.done(&["consume", "t", "--until", "end", "--format", "%k=%v\n"])? == "a=1\nb=2\n");
     Ok(())
 }
 

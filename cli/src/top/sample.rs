@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use thalweg_client::{GroupFilter, GroupState, Isolation};
+use thalweg_client::{GroupFilter, GroupState, GroupType, Isolation};
 use thalweg_protocol::{NodeId, TopicPartition};
 
 use crate::extents::Extents;
+use crate::group::share;
 use crate::output::tell;
 use crate::produce::now_ms;
 use crate::target::Target;
@@ -25,8 +26,12 @@ pub struct PartitionSample {
 pub struct GroupSample {
     /// Its state, where the coordinator says it.
     pub state: Option<String>,
-    /// What it has committed.
+    /// Its type, where the coordinator says it.
+    pub kind: Option<String>,
+    /// What it has committed; where a share group begins.
     pub committed: BTreeMap<TopicPartition, i64>,
+    /// Of a share group, what its coordinator says of its lag: it has more behind it than what is before its start.
+    pub share_lag: Option<Option<i64>>,
 }
 
 /// All of them.
@@ -102,18 +107,26 @@ async fn groups(
     }
     let mut groups = BTreeMap::new();
     for group in listing.found {
+        let is_meant = |at: &TopicPartition| partitions.contains_key(at);
         // One that has just gone has nothing to show.
-        let Ok(committed) = admin.committed_offsets(&group.group, None, false).await else { continue };
-        let committed: BTreeMap<TopicPartition, i64> = committed
-            .into_iter()
-            .map(|(at, offset)| (at, offset.offset.0))
-            .filter(|(at, offset)| *offset >= 0 && partitions.contains_key(at))
-            .collect();
+        let (committed, share_lag) = if group.group_type == Some(GroupType::Share) {
+            let Ok(mut places) = share::places(target, &group.group).await else { continue };
+            places.retain(|at, _| is_meant(at));
+            let lag = share::lag(places.values());
+            let starts = places.into_iter().filter_map(|(at, place)| Some((at, place?.start_offset.0)));
+            (starts.collect(), Some(lag))
+        } else {
+            let Ok(committed) = admin.committed_offsets(&group.group, None, false).await else { continue };
+            let offsets = committed.into_iter().map(|(at, offset)| (at, offset.offset.0));
+            let committed = offsets.filter(|(at, offset)| *offset >= 0 && is_meant(at));
+            (committed.collect::<BTreeMap<_, _>>(), None)
+        };
         if only_readers && committed.is_empty() {
             continue;
         }
         let state = group.state.as_ref().map(GroupState::as_str).map(str::to_owned);
-        groups.insert(group.group.to_string(), GroupSample { state, committed });
+        let kind = group.group_type.as_ref().map(GroupType::as_str).map(str::to_owned);
+        groups.insert(group.group.to_string(), GroupSample { state, kind, committed, share_lag });
     }
     Ok(groups)
 }

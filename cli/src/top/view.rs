@@ -30,7 +30,9 @@ struct LogRow {
 struct GroupRow {
     group: String,
     state: Option<String>,
-    lag: i64,
+    kind: Option<String>,
+    /// `None` where a share group's is not known.
+    lag: Option<i64>,
     records_per_s: Option<f64>,
 }
 
@@ -83,7 +85,8 @@ impl View {
             GroupRow {
                 group: name.clone(),
                 state: sample.state.clone(),
-                lag: lag.sum(),
+                kind: sample.kind.clone(),
+                lag: sample.share_lag.unwrap_or_else(|| Some(lag.sum())),
                 records_per_s: rate(grown),
             }
         });
@@ -115,7 +118,7 @@ impl View {
         }
         for row in &self.groups {
             add(serde_json::json!({
-                "time": self.time_ms, "group": row.group, "state": row.state, "lag": row.lag,
+                "time": self.time_ms, "group": row.group, "state": row.state, "type": row.kind, "lag": row.lag,
                 "records_per_s": row.records_per_s.map(rounded),
             }));
         }
@@ -165,16 +168,18 @@ impl View {
         writeln!(text, "{logs}").expect("a String takes every write");
         if !self.groups.is_empty() {
             let mut groups = Table::new();
-            groups.load_preset(presets::NOTHING).set_header(["GROUP", "STATE", "LAG", "RECORDS/S"]);
+            groups.load_preset(presets::NOTHING).set_header(["GROUP", "STATE", "TYPE", "LAG", "RECORDS/S"]);
             for row in &self.groups {
+                let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
                 groups.add_row([
                     row.group.clone(),
-                    row.state.clone().unwrap_or_else(|| "-".to_owned()),
-                    row.lag.to_string(),
+                    known(&row.state),
+                    known(&row.kind),
+                    row.lag.map_or_else(|| "-".to_owned(), |lag| lag.to_string()),
                     shortened(row.records_per_s),
                 ]);
             }
-            align(&mut groups, 2);
+            align(&mut groups, 3);
             writeln!(text, "\n{groups}").expect("a String takes every write");
         }
         text
@@ -262,12 +267,18 @@ mod tests {
             (TopicPartition::new(*topic, *partition), sample)
         };
         let committed = BTreeMap::from([(TopicPartition::new("a", 0), committed)]);
-        let group = GroupSample { state: Some("Stable".to_owned()), committed };
+        let (state, kind) = (Some("Stable".to_owned()), Some("classic".to_owned()));
+        let share = GroupSample {
+            kind: Some("share".to_owned()),
+            share_lag: Some(Some(9)),
+            ..GroupSample::default()
+        };
+        let group = GroupSample { state, kind, committed, share_lag: None };
         Sample {
             at,
             time_ms: 7,
             partitions: partitions.iter().map(partition).collect(),
-            groups: BTreeMap::from([("g".to_owned(), group)]),
+            groups: BTreeMap::from([("g".to_owned(), group), ("s".to_owned(), share)]),
         }
     }
 
@@ -284,13 +295,14 @@ mod tests {
         let expected = [
             r#"{"time":7,"topic":"a","partitions":2,"leaderless":0,"records":192,"records_per_s":31.0,"bytes":3500,"bytes_per_s":1000.0}"#,
             r#"{"time":7,"topic":"b","partitions":1,"leaderless":0,"records":10,"records_per_s":0.0,"bytes":5,"bytes_per_s":0.0}"#,
-            r#"{"time":7,"group":"g","state":"Stable","lag":70,"records_per_s":25.0}"#,
+            r#"{"time":7,"group":"g","state":"Stable","type":"classic","lag":70,"records_per_s":25.0}"#,
+            r#"{"time":7,"group":"s","state":null,"type":"share","lag":9,"records_per_s":0.0}"#,
         ];
         for (line, expected) in lines.iter().zip(expected) {
             assert_eq!(*line, serde_json::from_str::<serde_json::Value>(expected).expect("JSON"));
         }
         assert_eq!(lines.len(), expected.len());
-        assert_eq!(view.json(true).lines().count(), 4);
+        assert_eq!(view.json(true).lines().count(), 5);
         assert!(
             view.table(true).contains("31") && view.table(false).contains("1.00 k"),
             "{}",

@@ -78,7 +78,7 @@ enum Cut {
 type WithEnd = Chain<Source, &'static [u8]>;
 
 impl Input {
-    /// Prepares to cut `reader` into records. `key_delimiter` splits the key off a line of text.
+    /// Prepares to cut `reader` into records. `key_delimiter` splits the key off a line of text, which must have one.
     ///
     /// # Errors
     /// When the options don't go with the format, or a column is not in the header row.
@@ -160,8 +160,14 @@ impl Input {
                     }
                 }
                 record.line = *line;
-                if let Some(delimiter) = key_delimiter {
-                    split_key(record, delimiter.as_bytes());
+                if let Some(delimiter) = key_delimiter
+                    && !split_key(record, delimiter.as_bytes())
+                {
+                    let reason = format!(
+                        "it has no {delimiter:?}, which --key-delimiter says stands behind the key. A record with an empty key is \
+                         written {delimiter:?} and the value; with --empty-as-null that key is null"
+                    );
+                    return Err(Error::Line { line: *line, reason });
                 }
                 match format {
                     InputFormat::Json => json_columns(record, columns, *line)?,
@@ -180,7 +186,8 @@ impl Input {
                     return Ok(false);
                 }
                 if row.len() != *columns {
-                    let reason = format!("the row has {} fields, the header {columns}", row.len());
+                    let fields = if row.len() == 1 { "field" } else { "fields" };
+                    let reason = format!("the row has {} {fields}, the header {columns}", row.len());
                     return Err(Error::Line { line, reason });
                 }
                 record.line = line;
@@ -241,12 +248,13 @@ fn has_ended(rows: &mut csv::Reader<WithEnd>, row: &csv::StringRecord, line: u64
     Ok(is_end)
 }
 
-fn split_key(record: &mut InputRecord, delimiter: &[u8]) {
+/// Splits the key off the value; false where there is no delimiter.
+fn split_key(record: &mut InputRecord, delimiter: &[u8]) -> bool {
     let at = record.value.windows(delimiter.len()).position(|window| window == delimiter);
-    if let Some(at) = at {
-        record.key = Some(record.value[..at].to_vec());
-        record.value.drain(..at + delimiter.len());
-    }
+    let Some(at) = at else { return false };
+    record.key = Some(record.value[..at].to_vec());
+    record.value.drain(..at + delimiter.len());
+    true
 }
 
 fn json_columns(record: &mut InputRecord, columns: &Columns, line: u64) -> Result<(), Error> {
@@ -306,6 +314,37 @@ mod tests {
     }
 
     #[test]
+    fn a_line_without_its_delimiter_is_refused() {
+        for (text, keys, refused) in [
+            (&b"a:1\n:2\nb::\nc\nd:4\n"[..], &["a=1", "=2", "b=:"][..], Some(4)),
+            (b"a:1\n\n", &["a=1"], Some(2)),
+            (b"a:1", &["a=1"], None),
+        ] {
+            let source = Source::new(text).expect("readable");
+            let mut input = Input::new(source, InputFormat::Text, Some(":".to_owned()), Columns::default())
+                .expect("text");
+            let (mut record, mut found) = (InputRecord::default(), Vec::new());
+            let ended = loop {
+                match input.next(&mut record) {
+                    Ok(true) => {
+                        found.push([record.key.as_deref().unwrap_or(b"?"), &record.value].join(&b'='))
+                    }
+                    ended => break ended,
+                }
+            };
+            let found: Vec<_> = found.iter().map(|record| String::from_utf8_lossy(record)).collect();
+            assert_eq!(found, keys);
+            let said = refused
+                .map(|line| format!("line {line} of the input: it has no \":\", which --key-delimiter"));
+            match (ended, said) {
+                (Ok(false), None) => {}
+                (Err(error), Some(said)) => assert!(error.to_string().starts_with(&said), "{error}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
     fn a_csv_row_becomes_one_json_object() {
         let columns =
             Columns { key: Some("tail".into()), timestamp: Some("at".into()), null: Some("NA".into()) };
@@ -329,7 +368,7 @@ mod tests {
         let error = read(b"a,b,a\n1,2,3\n", InputFormat::Csv, Columns::default()).expect_err("twice a");
         assert!(error.to_string().starts_with("line 1 of the input: two columns are called `a`"), "{error}");
         let error = read(b"a,b\n1\n", InputFormat::Csv, Columns::default()).expect_err("a short row");
-        assert_eq!(error.to_string(), "line 2 of the input: the row has 1 fields, the header 2");
+        assert_eq!(error.to_string(), "line 2 of the input: the row has 1 field, the header 2");
         let error = read(b"{\"a\":1}\n[]\n", InputFormat::Json, key("a")).expect_err("not an object");
         assert!(error.to_string().starts_with("line 2 of the input: this is not a JSON object"), "{error}");
         for open in ["a,b\n1,\"2\n3,4\n", "a,b\n1,\"2", "a,b\n\"1,2\"\"\n", "a,\"b\n1,2\n", "a\n\""] {

@@ -9,6 +9,8 @@ struct Flight {
 
 fn main() -> Result<(), thalweg_streams::Error> {
     let bootstrap = std::env::args().nth(1).unwrap_or("localhost:9092".to_owned());
+    eprintln!("connecting to {bootstrap}");
+    let client = ClientConfig { api_timeout_ms: 10_000, ..ClientConfig::with_bootstrap(&bootstrap) };
     let builder = StreamsBuilder::new();
     builder
         .stream::<Vec<u8>, Flight>("flights", RawBytes, Json)
@@ -17,7 +19,7 @@ fn main() -> Result<(), thalweg_streams::Error> {
         .to_stream()
         .to("carriers", Text, Json);
     let config = StreamsConfig::new("carriers", "carriers-state");
-    let streams = Streams::start(builder.build()?, config, ClientConfig::with_bootstrap(&bootstrap))?;
+    let streams = Streams::start(builder.build()?, config, client)?;
     for event in streams.events() {
         match event {
             Event::Live => println!("live"),

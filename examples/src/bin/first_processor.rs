@@ -23,6 +23,7 @@ fn main() -> anyhow::Result<()> {
         .to_stream()
         .to(output.clone(), Text, Json);
 
+    eprintln!("connecting to {bootstrap}");
     let config = StreamsConfig::new("first-processor", "first-processor-state");
     let streams = Streams::start(builder.build()?, config, ClientConfig::with_bootstrap(bootstrap))?;
     for event in streams.events() {

@@ -7,7 +7,11 @@
 
 use std::time::Duration;
 
-use thalweg_client::{Client, ClientConfig, ConsumerConfig, Error, ErrorKind, OffsetReset};
+use thalweg_client::{Client, ConsumerConfig, Error, ErrorKind, OffsetReset};
+
+#[path = "shared/connecting.rs"]
+mod connecting;
+use connecting::connect;
 
 /// It ends when nothing has come for so long of what it reads.
 const IDLE: Duration = Duration::from_secs(2);
@@ -17,7 +21,7 @@ async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (bootstrap, topic, group) = (next("127.0.0.1:9092"), next("events"), next("at-most-once"));
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
+    let client = connect(&bootstrap).await?;
     run(&client, &topic, &group, |value| println!("{}", String::from_utf8_lossy(value))).await
 }
 

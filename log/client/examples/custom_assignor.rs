@@ -8,17 +8,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use thalweg_client::{
-    Assignment, Assignor, Client, ClientConfig, Consumer, ConsumerConfig, Error, GroupMember,
-};
+use thalweg_client::{Assignment, Assignor, Client, Consumer, ConsumerConfig, Error, GroupMember};
 use thalweg_protocol::TopicPartition;
+
+#[path = "shared/connecting.rs"]
+mod connecting;
+use connecting::connect;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (bootstrap, topic, group) = (next("127.0.0.1:9092"), next("events"), next("by-capacity"));
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
+    let client = connect(&bootstrap).await?;
     let shares = run(&client, &topic, &group, [1, 3]).await?;
     println!("capacity 1: {} partitions, capacity 3: {} partitions", shares[0], shares[1]);
     Ok(())

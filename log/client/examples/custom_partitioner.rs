@@ -4,8 +4,12 @@
 
 use std::sync::Arc;
 
-use thalweg_client::{Client, ClientConfig, Error, Partitioner, ProducerConfig, ProducerRecord};
+use thalweg_client::{Client, Error, Partitioner, ProducerConfig, ProducerRecord};
 use thalweg_protocol::partition_for_key;
+
+#[path = "shared/connecting.rs"]
+mod connecting;
+use connecting::connect;
 
 /// Big customers' keys begin with this.
 const BIG: &[u8] = b"big-";
@@ -15,7 +19,7 @@ async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (bootstrap, topic) = (next("127.0.0.1:9092"), next("orders"));
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
+    let client = connect(&bootstrap).await?;
     for (customer, partition) in run(&client, &topic, &["big-1", "small-1", "small-2"]).await? {
         println!("{customer}: partition {partition}");
     }

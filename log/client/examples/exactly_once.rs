@@ -8,9 +8,13 @@
 use std::time::Duration;
 
 use thalweg_client::{
-    Client, ClientConfig, CommittedOffset, Consumer, ConsumerConfig, Error, ErrorKind, FetchedBatches,
-    OffsetReset, OffsetSpec, Producer, ProducerConfig, ProducerRecord,
+    Client, CommittedOffset, Consumer, ConsumerConfig, Error, ErrorKind, FetchedBatches, OffsetReset,
+    OffsetSpec, Producer, ProducerConfig, ProducerRecord,
 };
+
+#[path = "shared/connecting.rs"]
+mod connecting;
+use connecting::connect;
 
 /// It ends when nothing has come for so long of what it reads.
 const IDLE: Duration = Duration::from_secs(2);
@@ -20,7 +24,7 @@ async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (bootstrap, from, to, id) = (next("127.0.0.1:9092"), next("words"), next("shouts"), next("shouter"));
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
+    let client = connect(&bootstrap).await?;
     run(&client, &from, &to, &id).await
 }
 

@@ -13,11 +13,14 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use thalweg_client::{
-    Client, ClientConfig, Consumer, ConsumerConfig, FetchedBatches, Offset, OffsetReset, RebalanceEvent,
-    TopicPartition,
+    Client, Consumer, ConsumerConfig, FetchedBatches, Offset, OffsetReset, RebalanceEvent, TopicPartition,
 };
 use tokio::task::block_in_place;
 use tokio_postgres::NoTls;
+
+#[path = "shared/connecting.rs"]
+mod connecting;
+use connecting::connect;
 
 /// It ends when nothing has come for so long.
 const IDLE: Duration = Duration::from_secs(2);
@@ -48,7 +51,7 @@ async fn main() -> Result<()> {
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (bootstrap, topic, group) = (next("127.0.0.1:9092"), next("words"), next("word-counter"));
     let mut database = Database::open(&next("words.db")).await?;
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
+    let client = connect(&bootstrap).await?;
     run(&client, &topic, &group, &mut database).await?;
     for (word, times) in database.counts().await? {
         println!("{times:8} {word}");

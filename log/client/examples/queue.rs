@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use thalweg_client::{
-    AcknowledgeType, Client, ClientConfig, ConfigChanges, ConfigResource, Error, ShareConsumerConfig,
-};
+use thalweg_client::{AcknowledgeType, Client, ConfigChanges, ConfigResource, Error, ShareConsumerConfig};
 use tokio::task::JoinSet;
+
+#[path = "shared/connecting.rs"]
+mod connecting;
+use connecting::connect;
 
 /// How many workers share the queue.
 const WORKERS: usize = 3;
@@ -29,7 +31,7 @@ async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (bootstrap, topic, group) = (next("127.0.0.1:9092"), next("jobs"), next("workers"));
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
+    let client = connect(&bootstrap).await?;
     let process = |job: &[u8]| {
         println!("{}", String::from_utf8_lossy(job));
         !job.is_empty()

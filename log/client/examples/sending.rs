@@ -2,15 +2,19 @@
 //!
 //! `cargo run -p thalweg-client --example sending -- HOST:PORT TOPIC`
 
-use thalweg_client::{Acknowledged, Client, ClientConfig, Error, ErrorKind, ProducerConfig, ProducerRecord};
+use thalweg_client::{Acknowledged, Client, Error, ErrorKind, ProducerConfig, ProducerRecord};
 use tokio::sync::mpsc;
+
+#[path = "shared/connecting.rs"]
+mod connecting;
+use connecting::connect;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |default: &str| arguments.next().unwrap_or_else(|| default.to_owned());
     let (bootstrap, topic) = (next("127.0.0.1:9092"), next("events"));
-    let client = Client::connect(ClientConfig::with_bootstrap(&bootstrap)).await?;
+    let client = connect(&bootstrap).await?;
     for written in run(&client, &topic).await? {
         println!("{} at {:?}", written.partition, written.offset);
     }

@@ -77,7 +77,7 @@ pub enum Error {
         topic: ByteString,
     },
     /// The topic has no such partition.
-    #[error("{partition} does not exist: the topic has {partitions} partitions, counted from 0")]
+    #[error("{partition} does not exist: the topic has {partitions} partition{}, counted from 0", if *partitions == 1 { "" } else { "s" })]
     UnknownPartition {
         /// The partition.
         partition: TopicPartition,

@@ -30,6 +30,7 @@ use thalweg_protocol::{Offset, Scratch, TopicPartition};
 use super::reader::{Extent, ExtentReader};
 use crate::error::{Error, Result};
 use crate::format::{Format, Origin, RecordDecoder, TableDefinition};
+use crate::output::counted;
 use crate::statement_context::StatementContext;
 
 /// The most bytes that one batch of the log may have decompressed.
@@ -114,7 +115,9 @@ impl DisplayAs for TopicScanExec {
                 )?;
                 match origin {
                     Origin::Declared => Ok(()),
-                    Origin::Inferred { records, .. } => write!(f, ", inferred from {records} records"),
+                    Origin::Inferred { records, .. } => {
+                        write!(f, ", inferred from {}", counted(*records as u64, "record"))
+                    }
                 }
             }
             DisplayFormatType::TreeRender => writeln!(f, "topic={topic}\noffsets={extents}"),

@@ -45,3 +45,53 @@ async fn errors_say_what_why_and_what_next() {
     fail(&session, "SELECT * FROM v").await;
     check(&session, "SELECT carrier FROM flights", &["UA"]).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_file_is_said_of_that_file() {
+    let ground = Ground::new().await;
+    let session = ground.session();
+    for directory in ["deep/a", "deep/b", "empty", "packed"] {
+        std::fs::create_dir_all(ground.path(directory)).expect("it is made");
+    }
+    for file in
+        ["deep/a/in.csv", "deep/.hidden.csv", "packed/in.csv.gz", "in.csv.zst", "in.json.gz", "notes.xz"]
+    {
+        std::fs::write(ground.path(file), "x\n1\n").expect("it is written");
+    }
+    let path = |name: &str| ground.path(name).display().to_string();
+    let only_directories = format!(
+        "`{0}/` holds no files, only directories, which are not looked into: name one of them, such as \
+                                    '{0}/a/'",
+        path("deep")
+    );
+    let compressed = |name: &str, command: &str| {
+        let path = path(name);
+        format!(
+            "`{path}` is compressed, and SQL reads CSV and JSON only as they are. Decompress it first (`{command} {path}`)"
+        )
+    };
+    let select = |name: &str| format!("SELECT * FROM '{}'", path(name));
+    let create = |name: &str| format!("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{}'", path(name));
+    let cases = [
+        (select("deep/"), only_directories.clone()),
+        (create("deep/"), only_directories),
+        (select("empty/"), format!("`{}/` holds no files", path("empty"))),
+        (create("empty/"), format!("`{}/` holds no files", path("empty"))),
+        (select("in.csv.zst"), compressed("in.csv.zst", "zstd -d")),
+        (create("in.csv.zst"), compressed("in.csv.zst", "zstd -d")),
+        (select("in.json.gz"), compressed("in.json.gz", "gunzip -k")),
+        (select("*.csv.zst"), compressed("*.csv.zst", "zstd -d")),
+        (select("notes.xz"), compressed("notes.xz", "unxz -k")),
+        (select("packed/"), compressed("packed/in.csv.gz", "gunzip -k")),
+        (create("packed/"), compressed("packed/in.csv.gz", "gunzip -k")),
+        (
+            format!("{} OPTIONS ('compression' 'zstd')", create("deep/a/in.csv")),
+            "this file is compressed".to_owned(),
+        ),
+    ];
+    for (sql, expected) in cases {
+        let error = fail(&session, &sql).await.to_string();
+        assert!(error.contains(&expected), "{sql}\n{error}\nlacks\n{expected}");
+    }
+    check(&session, &select("deep/a/"), &["1"]).await;
+}

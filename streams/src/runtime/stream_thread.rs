@@ -185,7 +185,7 @@ impl StreamThread {
                     committed?;
                 }
                 RebalanceEvent::Lost(partitions) => {
-                    let reason = format!("the group has given {} partitions away", partitions.len());
+                    let reason = format!("the group has given partitions away: {}", partitions.len());
                     self.close_readers_of(&partitions);
                     return Err(Error::Aborted { reason });
                 }

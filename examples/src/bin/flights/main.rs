@@ -134,7 +134,7 @@ fn run(
     streams.close().context("the processor did not close in order")?;
     if committed.late + committed.dead_letters > 0 {
         bail!(
-            "{} records were late and {} did not decode; neither should be",
+            "records that were late: {}, that did not decode: {}; there should be none",
             committed.late,
             committed.dead_letters
         );

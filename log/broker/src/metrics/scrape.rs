@@ -208,8 +208,9 @@ pub(super) fn trouble(core: &Core) -> Option<String> {
     }
     let offline = logs.offline_logs();
     let first = offline.first()?;
+    let partitions = if offline.len() == 1 { "partition" } else { "partitions" };
     Some(format!(
-        "{} partitions cannot be opened, {} among them: {}",
+        "{} {partitions} cannot be opened, {} among them: {}",
         offline.len(),
         first.partition,
         first.error

@@ -91,7 +91,7 @@ async fn a_log_that_is_lost_makes_the_broker_unready() {
     let address = broker.metrics_address().expect("it listens");
     let ready = get(address, "/health/ready").await;
     assert!(ready.starts_with("HTTP/1.1 503 "), "{ready}");
-    assert!(ready.contains("1 partitions cannot be opened, t-0 among them"), "{ready}");
+    assert!(ready.contains("1 partition cannot be opened, t-0 among them"), "{ready}");
     assert!(get(address, "/metrics").await.contains("thalweg_offline_partitions 1\n"));
     assert!(get(address, "/health/live").await.contains("200 OK"));
     broker.shutdown().await.expect("it closes");

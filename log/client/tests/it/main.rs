@@ -1,5 +1,7 @@
 //! The client against a scripted broker, over sockets, and against whatever speaks the protocol.
 
+#![allow(clippy::duplicate_mod, reason = "each example brings along how it connects")]
+
 mod admin_faults;
 mod coordinated_faults;
 mod fake;
