@@ -1,13 +1,16 @@
 //! What the logs of one data directory share.
 
 use std::io::{self, ErrorKind, IoSlice};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
 use crate::error::{Error, Operation};
-use crate::filesystem::{CachedOnly, DirectoryEntry, Filesystem, OpenFiles, OpenMode, StoredFile};
+use crate::filesystem::{
+    CachedOnly, DirectoryEntry, Filesystem, OpenFiles, OpenMode, Reservation, StoredFile,
+};
 use crate::unwritten::UnwrittenMemory;
 
 /// The disk, the clock and the health of a data directory, handed to every log in it.
@@ -153,10 +156,22 @@ impl Environment {
         self.filesystem.write_at(file, parts, position).map_err(|e| self.failed(Operation::Write, path, e))
     }
 
-    /// Sees to it that writing the file from `from` up to `to` will find space. False where there is none, or the file
-    /// system cannot promise it.
-    pub(crate) fn reserve(&self, file: &StoredFile, path: &Path, from: u64, to: u64) -> Result<bool, Error> {
+    /// See [`Filesystem::reserve`].
+    pub(crate) fn reserve(
+        &self,
+        file: &StoredFile,
+        path: &Path,
+        from: u64,
+        to: u64,
+    ) -> Result<Reservation, Error> {
         self.filesystem.reserve(file, from, to).map_err(|e| self.failed(Operation::Write, path, e))
+    }
+
+    /// Whether a file takes space beyond its end.
+    pub(crate) fn has_space_beyond(&self, file: &StoredFile, path: &Path) -> Result<bool, Error> {
+        let metadata = file.file.metadata().map_err(|e| self.failed(Operation::Read, path, e))?;
+        // Blocks are counted in 512 bytes; a file takes whole ones of its file system.
+        Ok(metadata.blocks() * 512 >= metadata.len() + 2 * metadata.blksize())
     }
 
     pub(crate) fn set_len(&self, file: &StoredFile, path: &Path, len: u64) -> Result<(), Error> {

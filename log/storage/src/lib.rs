@@ -34,7 +34,9 @@ pub use config::{CleanerConfig, CleanupPolicy, Durability, LogConfig, ManagerCon
 pub use directory::{DataDirectory, Holder, Identity};
 pub use environment::{DirectoryHealth, Environment};
 pub use error::{Corruption, Error, Operation, TransactionProblem};
-pub use filesystem::{DirectoryEntry, DiskFilesystem, Filesystem, OpenFiles, OpenMode, StoredFile};
+pub use filesystem::{
+    DirectoryEntry, DiskFilesystem, Filesystem, OpenFiles, OpenMode, Reservation, StoredFile,
+};
 pub use flush::{RoundHold, SyncListener, SyncRounds};
 pub use log::{
     AbortedTransaction, ActiveProducer, AppendInfo, AppendOrigin, EpochEnd, FollowerAppendInfo, Log,

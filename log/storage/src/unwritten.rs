@@ -1,5 +1,7 @@
 //! The memory that gathers batches before they are written.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 
 /// So much of one file is gathered at most. Where twice as much is, or half, a write costs about the same per byte.
@@ -21,9 +23,16 @@ struct Buffers {
     taken: usize,
 }
 
+/// A buffer of [`GATHERED_BYTES`], given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    pub(crate) bytes: Vec<u8>,
+    memory: Arc<UnwrittenMemory>,
+}
+
 impl UnwrittenMemory {
     /// An empty buffer, unless all are taken.
-    pub(crate) fn take(&self) -> Option<Vec<u8>> {
+    pub(crate) fn take(self: &Arc<Self>) -> Option<Buffer> {
         let mut state = self.state.lock();
         if state.taken == MOST_BUFFERS {
             return None;
@@ -31,15 +40,18 @@ impl UnwrittenMemory {
         state.taken += 1;
         let free = state.free.pop();
         drop(state);
-        Some(free.unwrap_or_else(|| Vec::with_capacity(GATHERED_BYTES)))
+        let bytes = free.unwrap_or_else(|| Vec::with_capacity(GATHERED_BYTES));
+        Some(Buffer { bytes, memory: Arc::clone(self) })
     }
+}
 
-    /// Takes back a buffer that [`take`](Self::take) gave, whatever is in it.
-    pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
-        buffer.clear();
-        let mut state = self.state.lock();
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        let mut state = self.memory.state.lock();
         state.taken -= 1;
-        state.free.push(buffer);
+        state.free.push(bytes);
     }
 }
 
@@ -49,15 +61,16 @@ mod tests {
 
     #[test]
     fn there_are_so_many_buffers_and_they_are_used_again() {
-        let memory = UnwrittenMemory::default();
-        let mut taken: Vec<Vec<u8>> = std::iter::from_fn(|| memory.take()).collect();
+        let memory = Arc::new(UnwrittenMemory::default());
+        let mut taken: Vec<Buffer> = std::iter::from_fn(|| memory.take()).collect();
         assert_eq!(taken.len(), MOST_BUFFERS);
         let mut one = taken.pop().expect("there are some");
-        one.extend_from_slice(b"bytes");
-        let address = one.as_ptr();
-        memory.give_back(one);
+        one.bytes.extend_from_slice(b"bytes");
+        let address = one.bytes.as_ptr();
+        drop(one);
         let again = memory.take().expect("one is free");
-        assert_eq!((again.len(), again.as_ptr(), again.capacity()), (0, address, GATHERED_BYTES));
+        assert_eq!((again.bytes.len(), again.bytes.as_ptr()), (0, address));
+        assert!(again.bytes.capacity() >= GATHERED_BYTES);
         assert!(memory.take().is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{DirectoryEntry, Filesystem, OpenMode, StoredFile};
+use super::{DirectoryEntry, Filesystem, OpenMode, Reservation, StoredFile};
 
 /// The operating system's files.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,15 +73,19 @@ impl Filesystem for DiskFilesystem {
         Ok(())
     }
 
-    fn reserve(&self, file: &StoredFile, from: u64, to: u64) -> io::Result<bool> {
+    fn reserve(&self, file: &StoredFile, from: u64, to: u64) -> io::Result<Reservation> {
         let offset = |n: u64| libc::off_t::try_from(n).map_err(|_| io::ErrorKind::InvalidInput);
         let (from, len) = (offset(from)?, offset(to.saturating_sub(from))?);
         // SAFETY: the descriptor is open while `file` is, and the call touches no memory.
         if unsafe { libc::fallocate(file.file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, from, len) } == 0 {
-            return Ok(true);
+            return Ok(Reservation::Made);
         }
         let error = io::Error::last_os_error();
-        if error.raw_os_error() == Some(libc::EIO) { Err(error) } else { Ok(false) }
+        match error.raw_os_error() {
+            Some(libc::EIO) => Err(error),
+            Some(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(Reservation::Unsupported),
+            _ => Ok(Reservation::NoSpace),
+        }
     }
 
     fn set_len(&self, file: &StoredFile, len: u64) -> io::Result<()> {

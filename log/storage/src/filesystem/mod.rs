@@ -41,6 +41,17 @@ pub enum OpenMode {
     Through,
 }
 
+/// What became of the wish to [reserve](Filesystem::reserve) space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reservation {
+    /// Writing there will find space.
+    Made,
+    /// There is not enough. Some of it may have been taken, until the file's length is set.
+    NoSpace,
+    /// The file system cannot promise it.
+    Unsupported,
+}
+
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryEntry {
@@ -68,10 +79,9 @@ pub trait Filesystem: fmt::Debug + Send + Sync + 'static {
     }
     /// Writes the parts one after the other from `position`. After an error any prefix may have been written.
     fn write_at(&self, file: &StoredFile, parts: &mut [IoSlice<'_>], position: u64) -> io::Result<()>;
-    /// Sees to it that writing from `from` up to `to` will find space, without making the file longer. False where the file
-    /// system cannot promise it.
-    fn reserve(&self, _file: &StoredFile, _from: u64, _to: u64) -> io::Result<bool> {
-        Ok(false)
+    /// Sees to it that writing from `from` up to `to` will find space, without making the file longer.
+    fn reserve(&self, _file: &StoredFile, _from: u64, _to: u64) -> io::Result<Reservation> {
+        Ok(Reservation::Unsupported)
     }
     /// Cuts the file to `len` bytes, which gives back what is reserved after it, or extends it with zeros.
     fn set_len(&self, file: &StoredFile, len: u64) -> io::Result<()>;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{OpenMode, StoredFile};
+use super::{OpenMode, Reservation, StoredFile};
 use crate::environment::Environment;
 use crate::error::Error;
 
@@ -92,7 +92,12 @@ impl OnDemandFile {
     }
 
     /// See [`Environment::reserve`].
-    pub(crate) fn reserve(&self, from: u64, to: u64, environment: &Environment) -> Result<bool, Error> {
+    pub(crate) fn reserve(
+        &self,
+        from: u64,
+        to: u64,
+        environment: &Environment,
+    ) -> Result<Reservation, Error> {
         environment.reserve(&self.get(environment)?, self.path(), from, to)
     }
 

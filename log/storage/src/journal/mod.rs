@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+#[cfg(test)]
+pub(crate) use choose::MOST_TAIL_BYTES;
 pub(crate) use choose::Need;
 pub(crate) use record::Entry;
 pub(crate) use replay::{Replayed, replay, replay_one};

@@ -36,9 +36,9 @@ impl Journal {
         }
         for (log, candidate) in logs.iter().zip(candidates) {
             match candidate.map(Candidate::capture) {
-                Some(Ok(captured)) => gathered.captured.push(captured),
+                Some(Ok(Some(captured))) => gathered.captured.push(captured),
                 // What is wrong with it the sync will say.
-                Some(Err(_)) | None => gathered.direct.push(log),
+                Some(Ok(None) | Err(_)) | None => gathered.direct.push(log),
             }
         }
         gathered

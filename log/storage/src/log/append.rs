@@ -61,12 +61,17 @@ impl Log {
         let now_ms = self.environment.clock.now_ms();
         let batch = validated(batch, &config, origin, now_ms)?;
         let is_stamped = config.timestamp_type == TimestampType::LogAppendTime;
+        let awaits_sync = !matches!(origin, AppendOrigin::Client { awaits_sync: false, .. });
 
         let mut writer = self.lock_writer()?;
         writer.check_epoch(leader_epoch)?;
         if batch.header().is_idempotent()
             && let Verdict::Duplicate(first_time) = writer.producers.check(batch.header(), origin)?
         {
+            if !awaits_sync {
+                // Whoever was first may wait for the sync still.
+                self.active().log_file().write_out(&self.environment)?;
+            }
             return Ok(AppendInfo {
                 first_offset: first_time.first_offset,
                 last_offset: first_time.last_offset,
@@ -75,7 +80,6 @@ impl Log {
                 is_duplicate: true,
             });
         }
-        let awaits_sync = !matches!(origin, AppendOrigin::Client { awaits_sync: false, .. });
         let header = self.write_led(&mut writer, &batch, leader_epoch, &config, now_ms, awaits_sync)?;
         drop(writer);
         self.appended(&config, batch.size_in_bytes());
@@ -174,7 +178,8 @@ impl Log {
         header.write(&mut head);
         let bytes = batch.bytes();
         let mut parts = [IoSlice::new(&head[..PATCHED]), IoSlice::new(&bytes[PATCHED..])];
-        let may_gather = awaits_sync && config.durability == Durability::Synced;
+        // As it is now: what comes behind a change to relaxed is acknowledged at once.
+        let may_gather = awaits_sync && self.config.read().durability == Durability::Synced;
         let run = Run { headers: &[header], bytes, may_gather };
         self.write_run(writer, &run, &mut parts, config, now_ms)?;
         Ok(header)

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 use thalweg_protocol::Offset;
 
-use super::{Log, Offsets};
+use super::{Log, Offsets, Writer};
 use crate::error::Error;
 use crate::filesystem::StoredFile;
 use crate::journal::{Entry, JournalRound, Need};
@@ -35,15 +35,17 @@ impl Log {
     /// What the log lacks to be synced, and the right to do it; `None` when somebody else has that.
     pub(crate) fn candidate(self: &Arc<Self>) -> Option<(Candidate<'_>, Need)> {
         let syncing = self.syncing.try_lock()?;
-        let writer = self.lock_writer().ok()?;
-        let need = match writer.unsynced.active {
+        let need = self.need(&*self.lock_writer().ok()?);
+        Some((Candidate { log: self, syncing }, need))
+    }
+
+    fn need(&self, writer: &Writer) -> Need {
+        match writer.unsynced.active {
             Some(from) if writer.unsynced.is_tail() && !self.topic_id.is_zero() => {
                 Need::Tail(self.active().size_in_bytes() - from)
             }
             _ => Need::Other,
-        };
-        drop(writer);
-        Some((Candidate { log: self, syncing }, need))
+        }
     }
 
     /// Whether the log has anything that a round would sync.
@@ -117,14 +119,18 @@ impl Log {
 }
 
 impl<'a> Candidate<'a> {
-    /// Captures what is unsynced now. Appends that come later ask for another round.
+    /// Captures what is unsynced now. Appends that come later ask for another round. `None` when by now there is too much of it,
+    /// or more than the end of the active segment: appends go on, and may have rolled it.
     ///
     /// # Errors
     /// I/O errors; nothing is captured then.
-    pub(crate) fn capture(self) -> Result<Captured<'a>, Error> {
+    pub(crate) fn capture(self) -> Result<Option<Captured<'a>>, Error> {
         let Self { log, syncing } = self;
         log.leave_queue();
         let mut writer = log.lock_writer()?;
+        if !log.need(&writer).is_small() {
+            return Ok(None);
+        }
         let segment = log.active();
         let file = segment.log_file().get_as_it_is(&log.environment)?;
         let to = segment.size_in_bytes();
@@ -132,7 +138,7 @@ impl<'a> Candidate<'a> {
         writer.unsynced.journaled = true;
         let end = log.log_end_offset();
         drop(writer);
-        Ok(Captured { log, segment, file, from, to, end, _syncing: syncing })
+        Ok(Some(Captured { log, segment, file, from, to, end, _syncing: syncing }))
     }
 }
 
@@ -186,5 +192,55 @@ impl<'a> Captured<'a> {
             writer.unsynced.wrote(self.from);
         }
         self.log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_protocol::record::BatchBuilder;
+    use thalweg_protocol::{Compression, Compressor, LeaderEpoch, TopicPartition, Uuid};
+
+    use super::*;
+    use crate::config::LogConfig;
+    use crate::environment::Environment;
+    use crate::filesystem::DiskFilesystem;
+    use crate::journal::MOST_TAIL_BYTES;
+    use crate::log::{AppendOrigin, Standing};
+    use crate::testing::ManualClock;
+
+    fn append(log: &Log, len: usize) {
+        let mut builder = BatchBuilder::new(Compression::None, None, 1024);
+        builder.append(1, None, Some(&vec![1; len]), []).expect("it fits");
+        let batch = builder.finish(&mut Compressor::new(), None);
+        log.append_as_leader(&batch, LeaderEpoch(0), AppendOrigin::Coordinator).expect("it is appended");
+    }
+
+    #[test]
+    fn what_changes_before_it_is_captured_is_looked_at_again() {
+        // What is appended in between, and whether the log still goes into the journal.
+        let most = MOST_TAIL_BYTES as usize;
+        for (len, expected) in [(None, true), (Some(100), true), (Some(most), false), (Some(9 * most), false)]
+        {
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path();
+            let environment = Environment::new(Arc::new(DiskFilesystem), ManualClock::new(1), path);
+            let config = LogConfig { segment_bytes: 4 * MOST_TAIL_BYTES as u32, ..LogConfig::default() };
+            let (partition, id) = (TopicPartition::new("t", 0), Uuid([7; 16]));
+            let log = Log::open(path, partition, id, config, Standing::default(), &environment).expect("new");
+            append(&log, 10);
+            log.sync().expect("synced");
+            append(&log, 10);
+            let (candidate, need) = log.candidate().expect("nobody else syncs it");
+            assert!(need.is_small());
+            if let Some(len) = len {
+                append(&log, len);
+            }
+            let captured = candidate.capture().expect("the disk works");
+            let entry = captured.as_ref().map(Captured::entry);
+            assert_eq!(entry.is_some(), expected, "{len:?}: {entry:?}");
+            if let Some(entry) = entry {
+                assert_eq!(u64::from(entry.position + entry.len), log.active().size_in_bytes());
+            }
+        }
     }
 }

@@ -285,6 +285,13 @@ impl Log {
 
     /// Puts new settings in force, from the next append on.
     pub fn set_config(&self, config: LogConfig) {
+        // What waits for its sync counts as settled when the log turns relaxed, and is to be in the file then.
+        let _writer = self.writer.lock();
+        if config.durability == Durability::Relaxed
+            && let Err(error) = self.active().log_file().write_out(&self.environment)
+        {
+            tracing::warn!(partition = %self.partition, %error, "what waits for its sync cannot be written yet");
+        }
         *self.config.write() = Arc::new(config);
     }
 

@@ -76,8 +76,9 @@ impl Log {
     /// may be that of a record that has been deleted.
     fn newest_since(&self, segment: &Segment, from: Offset) -> Result<i64, Error> {
         let Some(first) = segment.locate(from, &self.environment)?.batch() else { return Ok(-1) };
-        let file = segment.log_file().get(&self.environment)?;
-        let (path, size) = (segment.log_file().path(), segment.size_in_bytes());
+        // In this order: what the file then has is at least as much.
+        let size = segment.size_in_bytes();
+        let (file, path) = (segment.log_file().get(&self.environment)?, segment.log_file().path());
         let window = BatchScan::LOOK_UP_WINDOW;
         let scan = BatchScan::new(&self.environment, &file, path, first.position, size, window);
         let mut walk = Walk::new(segment, scan, from);

@@ -11,13 +11,12 @@ use parking_lot::Mutex;
 
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::filesystem::{OnDemandFile, StoredFile};
-use crate::unwritten::GATHERED_BYTES;
+use crate::filesystem::{OnDemandFile, Reservation, StoredFile};
+use crate::unwritten::{Buffer, GATHERED_BYTES};
 
-/// Space is reserved for so much of the file's size at a time, within these bounds, in bytes: what is gathered must not meet
-/// a full disk when it is acknowledged already.
-const RESERVED_PART: u64 = 8;
-const LEAST_RESERVED: u64 = GATHERED_BYTES as u64;
+/// Space is reserved for as much as the file has, within these bounds, in bytes: what is gathered must not meet a full disk
+/// when it is acknowledged already.
+const LEAST_RESERVED: u64 = 8 << 10;
 const MOST_RESERVED: u64 = 1 << 20;
 
 /// See the module.
@@ -33,10 +32,19 @@ pub(crate) struct LogFile {
 struct Gathered {
     /// Where in the file they will stand.
     position: u64,
-    /// Without memory of its own while there are none.
-    bytes: Vec<u8>,
+    /// None while there are none.
+    buffer: Option<Buffer>,
     /// Up to here the file system has space for the file.
     reserved_to: u64,
+    /// Whether it may have space beyond the file's end, promised or not.
+    has_beyond: bool,
+    cannot_reserve: bool,
+}
+
+impl Gathered {
+    fn bytes(&self) -> &[u8] {
+        self.buffer.as_ref().map_or(&[], |buffer| &buffer.bytes)
+    }
 }
 
 impl LogFile {
@@ -72,11 +80,8 @@ impl LogFile {
         let mut gathered = self.gathered.lock();
         if may_gather {
             let len = parts.iter().map(|part| part.len()).sum();
-            if self.has_room(&mut gathered, position, len, environment)? {
-                if gathered.bytes.is_empty() {
-                    gathered.position = position;
-                }
-                parts.iter().for_each(|part| gathered.bytes.extend_from_slice(part));
+            if let Some(bytes) = self.room(&mut gathered, position, len, environment)? {
+                parts.iter().for_each(|part| bytes.extend_from_slice(part));
                 return Ok(());
             }
         }
@@ -89,47 +94,62 @@ impl LogFile {
     fn take_back(&self, error: &Error, gathered: &mut Gathered, position: u64, environment: &Environment) {
         if error.is_retriable() {
             gathered.reserved_to = 0;
+            gathered.has_beyond = true;
             // If this fails too the directory is offline, and recovery cuts the file.
             let _ = self.file.set_len(position, environment);
         }
     }
 
-    /// Whether so many bytes can be gathered, for which those that are may be written.
-    fn has_room(
+    /// Where so many bytes that will stand at `position` can be gathered, for which those that are may be written; `None` where they
+    /// cannot.
+    fn room<'g>(
         &self,
-        gathered: &mut Gathered,
+        gathered: &'g mut Gathered,
         position: u64,
         len: usize,
         environment: &Environment,
-    ) -> Result<bool, Error> {
-        if len > GATHERED_BYTES || !self.reserve(gathered, position + len as u64, environment)? {
-            return Ok(false);
+    ) -> Result<Option<&'g mut Vec<u8>>, Error> {
+        if len > GATHERED_BYTES {
+            return Ok(None);
         }
-        if gathered.bytes.len() + len > GATHERED_BYTES {
+        if gathered.bytes().len() + len > GATHERED_BYTES {
             self.write(gathered, environment)?;
         }
-        if gathered.bytes.capacity() == 0 {
-            match environment.unwritten.take() {
-                Some(bytes) => gathered.bytes = bytes,
-                None => return Ok(false),
-            }
+        if gathered.buffer.is_none() {
+            let Some(buffer) = environment.unwritten.take() else { return Ok(None) };
+            (gathered.buffer, gathered.position) = (Some(buffer), position);
         }
-        Ok(true)
+        if !self.reserve(gathered, position, len as u64, environment)? {
+            return Ok(None);
+        }
+        Ok(gathered.buffer.as_mut().map(|buffer| &mut buffer.bytes))
     }
 
-    /// Sees to it that the file can grow to `end`. False where the file system does not promise that, or has no space: the
-    /// write will tell.
-    fn reserve(&self, gathered: &mut Gathered, end: u64, environment: &Environment) -> Result<bool, Error> {
-        if end <= gathered.reserved_to {
-            return Ok(true);
+    /// Sees to it that the file has space for so many bytes at `position`, its end. Where there is none everything that was reserved is
+    /// given back: others need it more.
+    fn reserve(
+        &self,
+        gathered: &mut Gathered,
+        position: u64,
+        len: u64,
+        environment: &Environment,
+    ) -> Result<bool, Error> {
+        let end = position + len;
+        if end <= gathered.reserved_to || gathered.cannot_reserve {
+            return Ok(!gathered.cannot_reserve);
         }
-        let to = end + (end / RESERVED_PART).clamp(LEAST_RESERVED, MOST_RESERVED);
-        let from = gathered.reserved_to;
-        let is_reserved = self.file.reserve(from, to, environment)?;
-        if is_reserved {
-            gathered.reserved_to = to;
+        let to = end + end.clamp(LEAST_RESERVED, MOST_RESERVED);
+        gathered.has_beyond = true;
+        match self.file.reserve(gathered.reserved_to, to, environment)? {
+            Reservation::Made => gathered.reserved_to = to,
+            Reservation::Unsupported => gathered.cannot_reserve = true,
+            Reservation::NoSpace => {
+                self.write(gathered, environment)?;
+                gathered.reserved_to = 0;
+                self.file.set_len(position, environment)?;
+            }
         }
-        Ok(is_reserved)
+        Ok(end <= gathered.reserved_to)
     }
 
     /// Writes what is gathered.
@@ -139,13 +159,12 @@ impl LogFile {
 
     /// After an error that passes it is still gathered.
     fn write(&self, gathered: &mut Gathered, environment: &Environment) -> Result<(), Error> {
-        if gathered.bytes.is_empty() {
-            return Ok(());
+        if !gathered.bytes().is_empty() {
+            let position = gathered.position;
+            let result = self.file.write_at(&mut [IoSlice::new(gathered.bytes())], position, environment);
+            result.inspect_err(|error| self.take_back(error, gathered, position, environment))?;
         }
-        let position = gathered.position;
-        let result = self.file.write_at(&mut [IoSlice::new(&gathered.bytes)], position, environment);
-        result.inspect_err(|error| self.take_back(error, gathered, position, environment))?;
-        environment.unwritten.give_back(std::mem::take(&mut gathered.bytes));
+        gathered.buffer = None;
         Ok(())
     }
 
@@ -157,14 +176,14 @@ impl LogFile {
         environment: &Environment,
     ) -> Result<(), Error> {
         let gathered = self.gathered.lock();
-        let written = match gathered.bytes.is_empty() {
-            true => out.len(),
-            false => out.len().min(gathered.position.saturating_sub(position) as usize),
+        let written = match gathered.bytes() {
+            [] => out.len(),
+            _ => out.len().min(gathered.position.saturating_sub(position) as usize),
         };
         let (in_file, in_memory) = out.split_at_mut(written);
         if !in_memory.is_empty() {
             let from = (position + written as u64 - gathered.position) as usize;
-            in_memory.copy_from_slice(&gathered.bytes[from..from + in_memory.len()]);
+            in_memory.copy_from_slice(&gathered.bytes()[from..from + in_memory.len()]);
         }
         drop(gathered);
         if in_file.is_empty() {
@@ -182,25 +201,27 @@ impl LogFile {
     /// The same by a descriptor that was taken earlier: the file's name may be gone.
     pub(crate) fn sync_by(&self, file: &StoredFile, environment: &Environment) -> Result<(), Error> {
         let mut gathered = self.gathered.lock();
-        if !gathered.bytes.is_empty() {
-            let parts = &mut [IoSlice::new(&gathered.bytes)];
+        if !gathered.bytes().is_empty() {
+            let parts = &mut [IoSlice::new(gathered.bytes())];
             environment.write_at(file, self.path(), parts, gathered.position)?;
-            environment.unwritten.give_back(std::mem::take(&mut gathered.bytes));
         }
+        gathered.buffer = None;
         drop(gathered);
         environment.sync(file, self.path())
     }
 
     /// Cuts the file to `len` bytes, of which all must be written. Nothing is reserved after it.
     pub(crate) fn set_len(&self, len: u64, environment: &Environment) -> Result<(), Error> {
-        self.gathered.lock().reserved_to = 0;
+        let mut gathered = self.gathered.lock();
+        (gathered.reserved_to, gathered.has_beyond) = (0, false);
         self.file.set_len(len, environment)
     }
 
     /// Writes what is gathered and gives back what is reserved: nothing will be appended for now.
     pub(crate) fn end_at(&self, len: u64, environment: &Environment) -> Result<(), Error> {
         self.write_out(environment)?;
-        if self.gathered.lock().reserved_to > len { self.set_len(len, environment) } else { Ok(()) }
+        let has_beyond = self.gathered.lock().has_beyond;
+        if has_beyond { self.set_len(len, environment) } else { Ok(()) }
     }
 
     /// See [`OnDemandFile::pin`].

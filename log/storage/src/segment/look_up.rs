@@ -159,7 +159,9 @@ impl Segment {
 
     /// Whether a batch stands at `position` that ends at or before this offset.
     fn ends_at(&self, position: u64, last_offset: Offset, environment: &Environment) -> Result<bool, Error> {
-        let (file, path, size) = (self.log.get(environment)?, self.log.path(), self.size_in_bytes());
+        // In this order: what the file then has is at least as much.
+        let size = self.size_in_bytes();
+        let (file, path) = (self.log.get(environment)?, self.log.path());
         let mut scan = BatchScan::new(environment, &file, path, position, size, BatchHeader::SIZE);
         let found = scan.next_header()?;
         Ok(matches!(found, Scanned::Batch { header, .. } if header.last_offset() <= last_offset))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::disk::{Disk, Fate};
-use crate::filesystem::{DirectoryEntry, DiskFilesystem, Filesystem, OpenMode, StoredFile};
+use crate::filesystem::{DirectoryEntry, DiskFilesystem, Filesystem, OpenMode, Reservation, StoredFile};
 
 /// Real files in a directory of its own, with a memory of what was synced: it can crash at any operation that
 /// changes something, and then shows what the disk would have kept. It can also run full, run out of
@@ -309,14 +309,17 @@ impl Filesystem for SimulatedFilesystem {
         result
     }
 
-    fn reserve(&self, file: &StoredFile, _from: u64, to: u64) -> io::Result<bool> {
+    fn reserve(&self, file: &StoredFile, _from: u64, to: u64) -> io::Result<Reservation> {
         let mut state = self.state.lock();
         state.check()?;
-        if state.is_full || state.promises_no_space {
-            return Ok(false);
-        }
-        state.reserved.insert(file.id, to);
-        Ok(true)
+        Ok(match (state.promises_no_space, state.is_full) {
+            (true, _) => Reservation::Unsupported,
+            (false, true) => Reservation::NoSpace,
+            (false, false) => {
+                state.reserved.insert(file.id, to);
+                Reservation::Made
+            }
+        })
     }
 
     fn set_len(&self, file: &StoredFile, len: u64) -> io::Result<()> {

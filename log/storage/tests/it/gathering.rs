@@ -2,10 +2,13 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use thalweg_protocol::Offset;
 use thalweg_storage::testing::{Crash, ManualClock, OperationKind};
-use thalweg_storage::{DiskFilesystem, Durability, Environment, Error, Log, LogConfig, LogManager, Standing};
+use thalweg_storage::{
+    DiskFilesystem, Durability, Environment, Error, Log, LogConfig, LogManager, Standing, TimeQuery,
+};
 
 use crate::harness::{
     Make, NOW_MS, TOPIC_ID, World, append, partition, small, synced_to, try_append, values,
@@ -187,13 +190,9 @@ fn memory_for_it_is_bounded() {
     logs.iter().for_each(|log| {
         append(log, waiting("a"));
     });
-    let in_memory = || {
-        let len = |log: &&Arc<Log>| {
-            let path = log.directory().join("00000000000000000000.log");
-            std::fs::metadata(path).expect("there").len()
-        };
-        logs.iter().filter(|log| len(log) == 0).count()
-    };
+    let in_file =
+        |log: &Log| std::fs::metadata(log.directory().join("00000000000000000000.log")).expect("there").len();
+    let in_memory = || logs.iter().filter(|log| in_file(log) == 0).count();
     assert_eq!(in_memory(), 128);
     for log in &logs[..10] {
         assert_eq!(log.sync().expect("synced"), Offset(1));
@@ -203,6 +202,15 @@ fn memory_for_it_is_bounded() {
         assert_eq!(values(log), ["a", "b"]);
     });
     assert_eq!(in_memory(), 118);
+    // Deleted logs hold none.
+    for log in &logs[20..30] {
+        manager.delete(log.partition()).expect("deleted");
+    }
+    let mut logs = logs;
+    logs.drain(20..30);
+    let log = &logs[0];
+    append(log, waiting("c"));
+    assert!(in_file(log) < log.size_in_bytes());
 }
 
 #[test]
@@ -211,8 +219,11 @@ fn reserved_space_is_given_back() {
     let path = directory.path();
     let environment = Environment::new(Arc::new(DiskFilesystem), ManualClock::new(NOW_MS), path);
     let config = LogConfig { segment_bytes: 1 << 20, ..LogConfig::default() };
-    let log = Log::open(path, partition("flights", 0), TOPIC_ID, config, Standing::default(), &environment)
-        .expect("it opens");
+    let open = || {
+        let (partition, config, standing) = (partition("flights", 0), config.clone(), Standing::default());
+        Log::open(path, partition, TOPIC_ID, config, standing, &environment).expect("it opens")
+    };
+    let log = open();
     let value = "x".repeat(10_000);
     while log.segment_count() < 3 {
         append(&log, waiting(&value));
@@ -225,7 +236,46 @@ fn reserved_space_is_given_back() {
         let files = files.map(|entry| entry.metadata().expect("there"));
         files.map(|file| (file.blocks() * 512).saturating_sub(file.len())).sum()
     };
-    assert!((128 << 10..512 << 10).contains(&beyond()), "{} bytes are reserved", beyond());
+    assert!((8 << 10..2 << 20).contains(&beyond()), "{} bytes are reserved", beyond());
+    // As after a kill.
+    drop(log);
+    let log = open();
+    assert!(beyond() < 3 * 4096, "{} bytes are still reserved", beyond());
+    append(&log, waiting(&value));
+    assert!(beyond() >= 8 << 10, "{} bytes are reserved", beyond());
     log.close().expect("closed");
     assert!(beyond() < 3 * 4096, "{} bytes are still reserved", beyond());
+}
+
+#[test]
+fn who_looks_up_times_beside_appends_finds_the_file_whole() {
+    let world = World::new();
+    let log = world.create(&LogConfig::default());
+    for n in 0..200 {
+        append(&log, waiting(&format!("{n}")).at(NOW_MS + n));
+    }
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0.. {
+                if is_done.load(Ordering::SeqCst) {
+                    break;
+                }
+                append(&log, waiting("more").at(NOW_MS + 200 + n));
+            }
+        });
+        for n in 0..20_000 {
+            let end = log.set_high_watermark(log.log_end_offset());
+            if n % 20 == 0 {
+                // Where the log begins within a segment the newest is looked for in the file.
+                log.delete_records(Offset(end.0 - 10)).expect("deleted");
+            }
+            let found = log.offset_for_time(TimeQuery::MaxTimestamp);
+            if !matches!(found, Ok(Some(_))) {
+                is_done.store(true, Ordering::SeqCst);
+                panic!("{found:?}");
+            }
+        }
+        is_done.store(true, Ordering::SeqCst);
+    });
 }

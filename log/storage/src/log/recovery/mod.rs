@@ -333,10 +333,14 @@ fn put_in_order(
 ) -> Result<Segment, Error> {
     let base_offset = examined.base_offset;
     let path_of = |kind| directory.join(file_name(base_offset, kind));
-    if examined.size < on_disk.log {
+    // An orderly stop leaves nothing reserved.
+    let may_have_beyond = is_last && examined.rebuilt.is_some();
+    if examined.size < on_disk.log || may_have_beyond {
         let path = path_of(FileKind::Log);
         let file = environment.open(&path, OpenMode::Write)?;
-        environment.set_len(&file, &path, examined.size)?;
+        if examined.size < on_disk.log || environment.has_space_beyond(&file, &path)? {
+            environment.set_len(&file, &path, examined.size)?;
+        }
     }
     let lengths = match &examined.rebuilt {
         None => on_disk.indexes.expect("only a segment with all of its indexes passes at a glance"),
