@@ -257,25 +257,19 @@ fn who_looks_up_times_beside_appends_finds_the_file_whole() {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for n in 0.. {
-                if is_done.load(Ordering::SeqCst) {
-                    break;
-                }
-                append(&log, waiting("more").at(NOW_MS + 200 + n));
+            while !is_done.load(Ordering::SeqCst) {
+                append(&log, waiting("more").at(NOW_MS + 200));
             }
         });
-        for n in 0..20_000 {
+        let looked_up = (0..20_000).try_for_each(|n| {
             let end = log.set_high_watermark(log.log_end_offset());
             if n % 20 == 0 {
                 // Where the log begins within a segment the newest is looked for in the file.
-                log.delete_records(Offset(end.0 - 10)).expect("deleted");
+                log.delete_records(Offset(end.0 - 10))?;
             }
-            let found = log.offset_for_time(TimeQuery::MaxTimestamp);
-            if !matches!(found, Ok(Some(_))) {
-                is_done.store(true, Ordering::SeqCst);
-                panic!("{found:?}");
-            }
-        }
+            log.offset_for_time(TimeQuery::MaxTimestamp).map(|found| assert!(found.is_some()))
+        });
         is_done.store(true, Ordering::SeqCst);
+        looked_up.expect("the file is whole");
     });
 }
