@@ -77,17 +77,18 @@ fn without_files(path: &str) -> Option<Error> {
     if !Path::new(path).is_dir() || entries.iter().any(|(_, is_file)| *is_file) {
         return None;
     }
-    let within = entries.first().map(|(name, _)| format!("{}/", in_(path, name)));
+    let shown = entries.iter().find(|(name, _)| !name.starts_with('.'));
+    let within = shown.map(|(name, _)| format!("{}/", in_(path, name)));
     Some(Error::NoFiles { directory: path.to_owned(), within })
 }
 
-/// What is in a directory, but for what is hidden, by name, and whether it is a file; nothing of what is no directory.
+/// What is in a directory, by name, and whether it is a file; nothing of what is no directory.
 fn entries(path: &str) -> Vec<(String, bool)> {
     let Ok(entries) = std::fs::read_dir(path) else { return Vec::new() };
     let named = entries
         .flatten()
         .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path().is_file()));
-    let mut named: Vec<_> = named.filter(|(name, _)| !name.starts_with('.')).collect();
+    let mut named: Vec<_> = named.collect();
     named.sort();
     named
 }

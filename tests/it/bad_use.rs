@@ -1,7 +1,7 @@
 //! Wrong use: what is said, with which exit code, and that nothing is lost by it.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -327,6 +327,9 @@ fn nobody_there_and_everything_taken() -> anyhow::Result<()> {
     let mut writer = Command::new(binary("thalweg")?);
     let writer = writer.args(["--data", text(&data), "produce", "through-the-lock"]).stdin(Stdio::piped());
     let mut writer = Process::spawn(writer.stderr(Stdio::null()))?;
+    // It looks at its input before it opens anything.
+    let mut input = writer.child().stdin.take().context("it is piped")?;
+    input.write_all(b"a line\n")?;
     let begun = Instant::now();
     while !data.join("lock").is_file()
         || !fs::read_to_string(data.join("lock"))?.contains(&writer.id().to_string())
@@ -336,7 +339,7 @@ fn nobody_there_and_everything_taken() -> anyhow::Result<()> {
     }
     let said = [&*writer.id().to_string(), "It listens on no port", "--data DIR"];
     check(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"], 5, &said)?;
-    drop(writer.child().stdin.take());
+    drop(input);
     ensure!(writer.wait(Duration::from_secs(30))? == 0, "the writer ends with its input");
     // And open it themselves once the node is gone.
     let listed = run(Command::new(binary("thalweg")?).args(["--data", text(&data), "topic", "list"]))?;

@@ -50,12 +50,10 @@ async fn errors_say_what_why_and_what_next() {
 async fn what_is_wrong_with_a_file_is_said_of_that_file() {
     let ground = Ground::new().await;
     let session = ground.session();
-    for directory in ["deep/a", "deep/b", "empty", "packed"] {
+    for directory in ["deep/.git", "deep/a", "deep/b", "empty", "packed"] {
         std::fs::create_dir_all(ground.path(directory)).expect("it is made");
     }
-    for file in
-        ["deep/a/in.csv", "deep/.hidden.csv", "packed/in.csv.gz", "in.csv.zst", "in.json.gz", "notes.xz"]
-    {
+    for file in ["deep/a/in.csv", "packed/in.csv.gz", "in.csv.zst", "in.json.gz", "notes.xz"] {
         std::fs::write(ground.path(file), "x\n1\n").expect("it is written");
     }
     let path = |name: &str| ground.path(name).display().to_string();
