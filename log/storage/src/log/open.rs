@@ -182,8 +182,7 @@ impl Log {
     fn prepare_to_finish(&self) -> Result<(), Error> {
         let mut writer = self.lock_writer()?;
         let active = self.active();
-        active.end_file(&self.environment)?;
-        active.complete_indexes(&self.environment)?;
+        active.complete(&self.environment)?;
         let aborted = active.aborted_content(&self.environment)?;
         writer.unsynced.aborted_sums |= writer.aborted_sums.enter(active.base_offset(), &aborted);
         let snapshot = self.write_snapshot(&writer, self.log_end_offset())?;

@@ -56,8 +56,7 @@ impl Log {
         if active.size_in_bytes() == 0 && within_offsets(base_offset, active.base_offset()) {
             return Ok(());
         }
-        active.end_file(&self.environment)?;
-        active.complete_indexes(&self.environment)?;
+        active.complete(&self.environment)?;
         let aborted = active.aborted_content(&self.environment)?;
         let next = Segment::create(&self.directory, base_offset, &self.environment)?;
         let snapshot = match self.write_snapshot(writer, base_offset) {

@@ -109,7 +109,7 @@ impl LogFile {
         len: usize,
         environment: &Environment,
     ) -> Result<Option<&'g mut Vec<u8>>, Error> {
-        if len > GATHERED_BYTES {
+        if len > GATHERED_BYTES || gathered.cannot_reserve {
             return Ok(None);
         }
         if gathered.bytes().len() + len > GATHERED_BYTES {
@@ -135,8 +135,8 @@ impl LogFile {
         environment: &Environment,
     ) -> Result<bool, Error> {
         let end = position + len;
-        if end <= gathered.reserved_to || gathered.cannot_reserve {
-            return Ok(!gathered.cannot_reserve);
+        if end <= gathered.reserved_to {
+            return Ok(true);
         }
         let to = end + end.clamp(LEAST_RESERVED, MOST_RESERVED);
         gathered.has_beyond = true;
@@ -145,8 +145,7 @@ impl LogFile {
             Reservation::Unsupported => gathered.cannot_reserve = true,
             Reservation::NoSpace => {
                 self.write(gathered, environment)?;
-                gathered.reserved_to = 0;
-                self.file.set_len(position, environment)?;
+                self.cut(gathered, position, environment)?;
             }
         }
         Ok(end <= gathered.reserved_to)
@@ -212,16 +211,19 @@ impl LogFile {
 
     /// Cuts the file to `len` bytes, of which all must be written. Nothing is reserved after it.
     pub(crate) fn set_len(&self, len: u64, environment: &Environment) -> Result<(), Error> {
-        let mut gathered = self.gathered.lock();
+        self.cut(&mut self.gathered.lock(), len, environment)
+    }
+
+    fn cut(&self, gathered: &mut Gathered, len: u64, environment: &Environment) -> Result<(), Error> {
         (gathered.reserved_to, gathered.has_beyond) = (0, false);
         self.file.set_len(len, environment)
     }
 
     /// Writes what is gathered and gives back what is reserved: nothing will be appended for now.
     pub(crate) fn end_at(&self, len: u64, environment: &Environment) -> Result<(), Error> {
-        self.write_out(environment)?;
-        let has_beyond = self.gathered.lock().has_beyond;
-        if has_beyond { self.set_len(len, environment) } else { Ok(()) }
+        let mut gathered = self.gathered.lock();
+        self.write(&mut gathered, environment)?;
+        if gathered.has_beyond { self.cut(&mut gathered, len, environment) } else { Ok(()) }
     }
 
     /// See [`OnDemandFile::pin`].

@@ -99,8 +99,9 @@ impl Segment {
         self.state.read().size
     }
 
-    /// Writes batches at the end, or with `may_gather` later with others. Nobody sees them until they are [noted](Self::note); only the holder of the
-    /// log's writer lock may call this. After an error what was half written is taken back.
+    /// Writes batches at the end, or with `may_gather` later with others. Nobody sees them until they are
+    /// [noted](Self::note); only the holder of the log's writer lock may call this. After an error what was half written
+    /// is taken back.
     pub(crate) fn write(
         &self,
         parts: &mut [IoSlice<'_>],
@@ -108,11 +109,6 @@ impl Segment {
         environment: &Environment,
     ) -> Result<(), Error> {
         self.log.append(parts, self.size_in_bytes(), may_gather, environment)
-    }
-
-    /// Writes what was left for later, and gives back the space that is reserved for more.
-    pub(crate) fn end_file(&self, environment: &Environment) -> Result<(), Error> {
-        self.log.end_at(self.size_in_bytes(), environment)
     }
 
     /// Enters a batch that was written at the segment's end into the indexes and shows it to readers.
@@ -130,8 +126,10 @@ impl Segment {
         self.state.write().transactions.push(aborted, environment)
     }
 
-    /// Completes the index files when nothing more will be appended, or when the log is closed.
-    pub(crate) fn complete_indexes(&self, environment: &Environment) -> Result<(), Error> {
+    /// Completes the files, and gives back the space that is reserved for more, when nothing more will be appended or the log is
+    /// closed.
+    pub(crate) fn complete(&self, environment: &Environment) -> Result<(), Error> {
+        self.log.end_at(self.size_in_bytes(), environment)?;
         self.state.write().complete(environment)
     }
 

@@ -305,7 +305,7 @@ fn carry_out(
                 segment.note_aborted(ended.transaction.into(), environment)?;
             }
         }
-        segment.complete_indexes(environment)?;
+        segment.complete(environment)?;
         let aborted = segment.aborted_content(environment)?;
         unsynced.aborted_sums |= aborted_sums.enter(segment.base_offset(), &aborted);
         unsynced.directory = true;
