@@ -12,7 +12,8 @@ use crate::synced_to::Recorded;
 
 impl LogManager {
     /// Deletes a partition's log, online or not: its directory is renamed, which is lasting when this
-    /// returns, and removed later by [`remove_deleted`](Self::remove_deleted). Blocks on the disk.
+    /// returns, and removed by [`remove_deleted`](Self::remove_deleted) after the log's `file_delete_delay_ms`. Blocks on the
+    /// disk.
     ///
     /// # Errors
     /// [`Error::UnknownLog`]; I/O errors.
@@ -32,9 +33,11 @@ impl LogManager {
         let mut changes = self.changes.lock();
         let mut failed = Vec::new();
         for partition in partitions {
+            let delay_ms =
+                self.log(partition).map_or(DELETE_DELAY_MS, |log| log.config().file_delete_delay_ms);
             match self.rename(&mut changes, partition, DELETED_DIRECTORY) {
                 Ok(Some(to)) => {
-                    let due_ms = environment.clock.monotonic_ms().saturating_add(DELETE_DELAY_MS);
+                    let due_ms = environment.clock.monotonic_ms().saturating_add(delay_ms);
                     changes.deleted.push((due_ms, to));
                 }
                 Ok(None) => {}

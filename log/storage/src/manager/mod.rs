@@ -27,7 +27,7 @@ use crate::log::{Log, Standing};
 use crate::partition_name::directory_name;
 use crate::synced_to::{Recorded, SyncedTo};
 
-/// How long the directory of a deleted log remains, in ms: time to notice a mistake.
+/// How long the directory of a deleted log remains whose settings are not known, in ms: time to notice a mistake.
 const DELETE_DELAY_MS: i64 = 60_000;
 
 /// Logs are made and closed by one more thread for each this many: these wait for the disk, which answers many at once as
@@ -220,14 +220,19 @@ impl LogManager {
         let is_needed = environment.health.is_short_of_space();
         let is_due = |(due_ms, _): &mut (i64, PathBuf)| *due_ms <= now_ms || is_needed;
         let due: Vec<_> = self.changes.lock().deleted.extract_if(.., is_due).collect();
-        if !due.is_empty() {
-            environment.health.space_was_made();
-        }
+        let mut has_removed = false;
         for (_, path) in due {
-            if let Err(error) = remove_tree_gradually(&path, environment) {
-                tracing::warn!(directory = %path.display(), %error, "a deleted log is not removed yet");
-                self.changes.lock().deleted.push((now_ms.saturating_add(DELETE_DELAY_MS), path));
+            match remove_tree_gradually(&path, environment) {
+                Ok(()) => has_removed = true,
+                Err(error) => {
+                    tracing::warn!(directory = %path.display(), %error, "a deleted log is not removed yet");
+                    self.changes.lock().deleted.push((now_ms.saturating_add(DELETE_DELAY_MS), path));
+                }
             }
+        }
+        // Not before: on a full disk what is removed goes at once, not bit by bit.
+        if has_removed {
+            environment.health.space_was_made();
         }
     }
 

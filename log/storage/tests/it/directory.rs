@@ -68,17 +68,19 @@ fn batches_of_unknown_origin_are_not_overwritten() {
 fn deleted_logs_are_removed_later() {
     let world = World::new();
     let manager = world.manager(&small());
-    manager.create(&partition("a", 0), TOPIC_ID, small()).expect("made");
-    manager.delete(&partition("a", 0)).expect("deleted");
+    let (a, b) = (partition("a", 0), partition("b", 0));
+    manager.create(&a, TOPIC_ID, LogConfig { file_delete_delay_ms: 60_000, ..small() }).expect("made");
+    manager.create(&b, TOPIC_ID, LogConfig { file_delete_delay_ms: 500, ..small() }).expect("made");
+    manager.delete_all(&[a, b]).expect("deleted");
     let directories = || {
         let entries = fs::read_dir(world.path("")).expect("a directory");
         entries.filter(|e| e.as_ref().expect("an entry").path().is_dir()).count()
     };
-    manager.remove_deleted();
-    assert_eq!(directories(), 1);
-    world.clock.advance(60_000);
-    manager.remove_deleted();
-    assert_eq!(directories(), 0);
+    for (after_ms, left) in [(0, 2), (499, 2), (1, 1), (59_499, 1), (1, 0)] {
+        world.clock.advance(after_ms);
+        manager.remove_deleted();
+        assert_eq!(directories(), left);
+    }
 }
 
 #[test]
