@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use thalweg_broker::BrokerConfig;
 use thalweg_client::ClientConfig;
 
 use crate::advice::did_you_mean;
@@ -239,6 +240,9 @@ fn checked_name(name: &str) -> Result<String, String> {
     if NAMES.contains(&plain.as_str()) {
         return Ok(plain);
     }
+    if BrokerConfig::settings().contains_key(name.trim()) {
+        return Err(format!("`{}` is a setting of a node: `thalweg serve -c NAME=VALUE`", name.trim()));
+    }
     let near = did_you_mean(&plain, NAMES);
     Err(format!("there is no setting `{}`{near}; there are {}", name.trim(), NAMES.join(", ")))
 }
@@ -351,6 +355,10 @@ mod tests {
             ("data = x", "line 1: `data = x` belongs to no profile"),
             ("[b]\n[a]\ndata = x\nbootstrp = x\ndata", "line 4: there is no setting `bootstrp`"),
             ("[a]\nbootstrp = x", "line 2: there is no setting `bootstrp` (did you mean `bootstrap`?)"),
+            (
+                "[a]\nlog.retention.ms = 1",
+                "line 2: `log.retention.ms` is a setting of a node: `thalweg serve -c",
+            ),
             ("[a\n", "line 1: `[a` lacks a `]`"),
             ("[a]\ndata\n", "line 2: `data` is neither"),
             ("[a]\ndata = \"x\n", "line 2: the value lacks"),
