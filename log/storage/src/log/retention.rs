@@ -51,28 +51,31 @@ impl Log {
     /// # Errors
     /// I/O errors.
     pub fn apply_retention(&self) -> Result<usize, Error> {
+        let changing = self.lock_changing()?;
+        let syncing = self.syncing.lock();
+        let deleted = self.delete_old_segments();
+        self.close_idle_files();
+        // Removing large files takes long, and rounds wait for whoever syncs, a deletion for whoever changes segments.
+        drop((syncing, changing));
+        // What it frees may be what the others lacked.
+        self.remove_trash(self.environment.clock.monotonic_ms())?;
+        deleted
+    }
+
+    /// For the holder of `changing` and `syncing`. Returns the number of segments deleted.
+    fn delete_old_segments(&self) -> Result<usize, Error> {
         let config = self.config();
         let clock = &self.environment.clock;
         let now_ms = clock.now_ms();
-        let changing = self.lock_changing()?;
-        let syncing = self.syncing.lock();
         let new_start = {
             let mut writer = self.lock_writer()?;
             // A producer is silent for as long as it is, whatever the wall clock is set to.
             let jumped_ms = writer.pace.jumped_ms(now_ms, clock.monotonic_ms());
             writer.producers.clock_jumped(jumped_ms, now_ms);
             writer.producers.expire(now_ms, config.producer_expiration_ms);
-            self.start_after_retention(&mut writer, &config, now_ms)?
+            self.start_after_retention(&mut writer, &config, now_ms)?.or_else(|| self.overdue_start())
         };
-        let deleted = match new_start {
-            Some(offset) => self.raise_log_start(offset)?,
-            None => 0,
-        };
-        self.close_idle_files();
-        // Removing large files takes long, and rounds wait for whoever syncs, a deletion for whoever changes segments.
-        drop((syncing, changing));
-        self.remove_trash(clock.monotonic_ms())?;
-        Ok(deleted)
+        new_start.map_or(Ok(0), |offset| self.raise_log_start(offset))
     }
 
     /// The log start offset that retention demands, if it demands one.
@@ -126,6 +129,13 @@ impl Log {
             }
         }
         Ok(new_start)
+    }
+
+    /// The log start offset, if there are segments below it: whoever raised it could not make it last, or lacked a
+    /// descriptor.
+    fn overdue_start(&self) -> Option<Offset> {
+        let start = self.log_start_offset();
+        self.segments().get(1).is_some_and(|second| second.base_offset() <= start).then_some(start)
     }
 
     /// Raises the log start offset and deletes the segments below it; for the holder of `changing` and `syncing`.
@@ -185,27 +195,50 @@ impl Log {
             |name: &str| matches!(parse_file_name(name), Some((at, FileKind::Snapshot)) if at < first_kept);
         names.extend(lens.keys().filter(|name| is_due(name)).cloned());
         let mut files = Vec::with_capacity(names.len());
+        let mut failure = None;
         for name in names {
             let to = self.directory.join(format!("{name}{DELETED_SUFFIX}"));
             let len = lens.remove(&name).unwrap_or(0);
-            match environment.rename(&self.directory.join(name), &to) {
-                Err(error) if !error.is_not_found() => return Err(error),
+            let from = self.directory.join(name);
+            match environment.rename(&from, &to) {
+                // On a full disk there may be no room for a longer name. Whatever the reason, nobody else knows of the file.
+                Err(error) if !error.is_not_found() => {
+                    files.push((from, len));
+                    failure = failure.or(Some(error));
+                }
                 _ => files.push((to, len)),
             }
         }
         dropped.iter().for_each(|segment| segment.close());
         let due_ms = environment.clock.monotonic_ms().saturating_add(self.config().file_delete_delay_ms);
         self.writer.lock().trash.push(Trash { due_ms, files });
-        environment.sync_directory(&self.directory)
+        match failure {
+            Some(error) if !error.is_retriable() => Err(error),
+            _ => environment.sync_directory(&self.directory),
+        }
     }
 
-    fn remove_trash(&self, monotonic_ms: i64) -> Result<(), Error> {
-        let due: Vec<Trash> =
-            self.writer.lock().trash.extract_if(.., |trash| trash.due_ms <= monotonic_ms).collect();
-        for (file, len) in due.iter().flat_map(|trash| &trash.files) {
-            gradual_removal::remove(file, *len, &self.environment)?;
+    /// Removes the files of deleted segments that have waited long enough, or all while the disk is full. What cannot be removed
+    /// now waits on. Returns whether there were any. Blocks on the disk.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub(crate) fn remove_trash(&self, monotonic_ms: i64) -> Result<bool, Error> {
+        let is_due =
+            |trash: &mut Trash| trash.due_ms <= monotonic_ms || self.environment.health.is_short_of_space();
+        let mut due: Vec<Trash> = self.writer.lock().trash.extract_if(.., is_due).collect();
+        let is_any = !due.is_empty();
+        while let Some(mut trash) = due.pop() {
+            while let Some((file, len)) = trash.files.pop() {
+                if let Err(error) = gradual_removal::remove(&file, len, &self.environment) {
+                    trash.files.push((file, len));
+                    due.push(trash);
+                    self.writer.lock().trash.extend(due);
+                    return Err(error);
+                }
+            }
         }
-        Ok(())
+        Ok(is_any)
     }
 
     /// For the holder of `syncing`: no sync is going on.

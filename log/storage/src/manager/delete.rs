@@ -74,16 +74,18 @@ impl LogManager {
     ) -> Result<Option<PathBuf>, Error> {
         let environment = self.directory.environment();
         self.check_open(changes, partition)?;
-        let topic_id = match (self.log(partition), changes.offline.get(partition)) {
-            (Some(log), _) => {
-                log.close_unsynced();
-                log.topic_id()
-            }
+        let log = self.log(partition);
+        let topic_id = match (&log, changes.offline.get(partition)) {
+            (Some(log), _) => log.topic_id(),
             (None, Some(offline)) => offline.topic_id.unwrap_or(Uuid::ZERO),
             (None, None) => return Err(Error::UnknownLog { partition: partition.clone() }),
         };
         let path = self.directory.path().join(directory_name(partition)?);
-        let to = self.free_name(partition, topic_id, kind);
+        // Before the log is closed: without a descriptor for this it goes on.
+        let to = self.free_name(partition, topic_id, kind)?;
+        if let Some(log) = log {
+            log.close_unsynced();
+        }
         let is_gone = match environment.rename(&path, &to) {
             // It was gone when the directory was opened.
             Err(error) if error.is_not_found() && changes.offline.contains_key(partition) => true,
@@ -103,12 +105,15 @@ impl LogManager {
     }
 
     /// A name that no former log has, of which there may be several of the same partition.
-    fn free_name(&self, partition: &TopicPartition, topic_id: Uuid, kind: &str) -> PathBuf {
-        let first = u128::from_be_bytes(topic_id.0);
-        let names = (0..).map(|n| former_directory_name(partition, first.wrapping_add(n), kind));
-        let mut paths = names.map(|name| self.directory.path().join(name));
-        let is_free =
-            |path: &PathBuf| self.directory.environment().list(path).is_err_and(|error| error.is_not_found());
-        paths.find(is_free).expect("a directory has fewer entries than there are names")
+    fn free_name(&self, partition: &TopicPartition, topic_id: Uuid, kind: &str) -> Result<PathBuf, Error> {
+        let mut number = u128::from_be_bytes(topic_id.0);
+        loop {
+            let path = self.directory.path().join(former_directory_name(partition, number, kind));
+            match self.directory.environment().list(&path) {
+                Ok(_) => number = number.wrapping_add(1),
+                Err(error) if error.is_not_found() => return Ok(path),
+                Err(error) => return Err(error),
+            }
+        }
     }
 }

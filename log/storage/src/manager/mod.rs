@@ -212,8 +212,8 @@ impl LogManager {
         }
     }
 
-    /// Removes the directories of deleted logs that are due; all of them when the disk is full. To be called every second
-    /// or so, on a thread that may block. Errors are logged.
+    /// Removes the directories of deleted logs that are due; when the disk is full all of them, and the files of deleted
+    /// segments. To be called every second or so, on a thread that may block. Errors are logged.
     pub fn remove_deleted(&self) {
         let environment = self.directory.environment();
         let now_ms = environment.clock.monotonic_ms();
@@ -227,6 +227,14 @@ impl LogManager {
                 Err(error) => {
                     tracing::warn!(directory = %path.display(), %error, "a deleted log is not removed yet");
                     self.changes.lock().deleted.push((now_ms.saturating_add(DELETE_DELAY_MS), path));
+                }
+            }
+        }
+        for log in if is_needed { self.logs() } else { Vec::new() } {
+            match log.remove_trash(now_ms) {
+                Ok(is_any) => has_removed |= is_any,
+                Err(error) => {
+                    tracing::warn!(partition = %log.partition(), %error, "deleted segments are not removed yet");
                 }
             }
         }

@@ -109,6 +109,51 @@ fn a_full_disk_gets_the_space_of_deleted_logs_at_once() {
 }
 
 #[test]
+fn a_full_disk_gets_the_space_of_deleted_segments_at_once() {
+    let world = World::new();
+    let manager = world.manager(&small());
+    let config = LogConfig { segment_bytes: 1, file_delete_delay_ms: i64::MAX, ..small() };
+    let log = manager.create(&partition("a", 0), TOPIC_ID, config).expect("made");
+    for _ in 0..10 {
+        append(&log, Make::values(&["x"]));
+    }
+    commit(&log);
+    let count = |suffix: &str| {
+        let entries = fs::read_dir(world.path("a-0")).expect("a directory");
+        let name = |e: Result<fs::DirEntry, _>| e.expect("an entry").file_name().into_string().expect("text");
+        entries.map(name).filter(|name| name.ends_with(suffix)).count()
+    };
+    log.delete_records(Offset(4)).expect("deleted");
+    manager.remove_deleted();
+    assert_eq!((count(".log"), count(".log.deleted")), (6, 4), "nobody has needed the space");
+    world.disk.set_full(true);
+    // It cannot be made to last, so the segments stay as yet.
+    let error = log.delete_records(Offset(7)).expect_err("full");
+    assert!(matches!(error, Error::StorageFull { .. }), "{error}");
+    manager.remove_deleted();
+    assert_eq!((count(".log"), count(".deleted")), (6, 0));
+    world.disk.set_full(false);
+    manager.run_retention();
+    assert_eq!((log.log_start_offset(), count(".log"), count(".log.deleted")), (Offset(7), 3, 3));
+}
+
+#[test]
+fn a_log_that_cannot_be_deleted_without_descriptors_goes_on_and_is_deleted_later() {
+    let world = World::new();
+    let manager = world.manager(&small());
+    let a = partition("a", 0);
+    let log = manager.create(&a, TOPIC_ID, small()).expect("made");
+    append(&log, Make::values(&["x"]));
+    world.disk.set_out_of_descriptors(true);
+    let error = manager.delete(&a).expect_err("nobody can tell which name is free");
+    assert!(matches!(error, Error::TooManyOpenFiles { .. }), "{error}");
+    world.disk.set_out_of_descriptors(false);
+    append(&log, Make::values(&["y"]));
+    manager.delete(&a).expect("deleted");
+    assert!(manager.log(&a).is_none() && !world.path("a-0").exists());
+}
+
+#[test]
 fn a_full_disk_is_closed_and_opened() {
     let mut world = World::new();
     let manager = world.manager(&small());

@@ -1,7 +1,7 @@
 //! Deleting old segments and records.
 
 use thalweg_protocol::Offset;
-use thalweg_storage::testing::Crash;
+use thalweg_storage::testing::{Crash, OperationKind};
 use thalweg_storage::{CleanupPolicy, Error, Log, LogConfig};
 
 use crate::harness::{Make, NOW_MS, TOPIC_ID, World, append, commit, partition, small, values};
@@ -113,4 +113,32 @@ fn files_are_renamed_first_and_removed_later() {
     world.clock.advance(500);
     log.apply_retention().expect("done");
     assert_eq!((count(".deleted"), count(".log")), (0, 6));
+}
+
+#[test]
+fn what_cannot_be_renamed_is_removed_all_the_same() {
+    let mut renames = 0;
+    for at in 0..12 {
+        let world = World::new();
+        let log = world.create(&one_a_segment());
+        ten(&log);
+        commit(&log);
+        let begun = world.disk.performed().len();
+        // A directory may have no room for a longer name.
+        world.disk.fail_at(begun + at, libc::ENOSPC);
+        let result = log.delete_records(Offset(8));
+        if world.disk.performed()[begun + at].kind != OperationKind::Rename {
+            continue;
+        }
+        renames += 1;
+        result.expect("deleted");
+        assert_eq!((log.log_start_offset(), log.segment_count()), (Offset(8), 6));
+        world.clock.advance(500);
+        log.apply_retention().expect("done");
+        let entries = std::fs::read_dir(world.path("flights-0")).expect("a directory");
+        let names = entries.map(|e| e.expect("an entry").file_name().into_string().expect("text"));
+        let bases = names.filter_map(|name| name.split('.').next()?.parse::<u64>().ok());
+        assert_eq!(bases.min(), Some(8), "{at}: nothing is left of the others");
+    }
+    assert!(renames > 4, "{renames}");
 }
