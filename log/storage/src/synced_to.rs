@@ -11,7 +11,7 @@ use thalweg_protocol::{Offset, TopicPartition, Uuid};
 use crate::batch_scan::is_possible;
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::filesystem::{OpenMode, StoredFile};
+use crate::filesystem::{OpenMode, Reservation, StoredFile};
 use crate::journal::JournalRound;
 use crate::log::Standing;
 use crate::partition_name::directory_name;
@@ -21,6 +21,9 @@ const VERSION: u32 = 1;
 /// The file is written anew when it is this large, and [`GROWTH`] times what it was when last written anew.
 const SMALLEST_REWRITE: u64 = 64 << 10;
 const GROWTH: u64 = 4;
+
+/// So many bytes of lines find space at least when the disk gets full: what is deleted then must be written down first.
+const LEAST_RESERVED: u64 = 32 << 10;
 
 /// What the checkpoint says of each log.
 pub(crate) type Standings = BTreeMap<TopicPartition, Recorded>;
@@ -63,6 +66,8 @@ struct State {
     file: StoredFile,
     size: u64,
     size_when_rewritten: u64,
+    /// Up to where there is space for it.
+    reserved: u64,
     is_synced: bool,
     /// Whether it has its name for good.
     is_named: bool,
@@ -119,7 +124,9 @@ impl SyncedTo {
             }
         };
         let (is_synced, is_named) = (true, true);
-        let state = State { file, size, size_when_rewritten: size, is_synced, is_named, standings };
+        let mut state =
+            State { file, size, size_when_rewritten: size, reserved: 0, is_synced, is_named, standings };
+        state.reserve(&path, &environment)?;
         let directory = directory.to_owned();
         Ok(Self {
             path,
@@ -178,6 +185,7 @@ impl SyncedTo {
         recorded: Recorded,
         lines: &str,
     ) -> Result<(), Error> {
+        state.reserve(&self.path, &self.environment)?;
         let parts = &mut [IoSlice::new(lines.as_bytes())];
         // What a full disk lets through of a line is overwritten by the next one.
         self.environment.write_at(&state.file, &self.path, parts, state.size)?;
@@ -208,10 +216,17 @@ impl SyncedTo {
         let file = {
             let mut state = self.state.lock();
             if state.size >= SMALLEST_REWRITE.max(GROWTH * state.size_when_rewritten) {
-                let (file, size) = rewrite(&self.path, &state.standings, &self.environment)?;
-                // From here on the lines belong into this one, even if there is no descriptor to sync the directory.
-                (state.file, state.size, state.size_when_rewritten) = (file, size, size);
-                (state.is_synced, state.is_named) = (true, false);
+                match rewrite(&self.path, &state.standings, &self.environment) {
+                    // From here on the lines belong into this one, even if there is no descriptor to sync the directory.
+                    Ok((file, size)) => {
+                        (state.file, state.size, state.size_when_rewritten) = (file, size, size);
+                        (state.reserved, state.is_synced, state.is_named) = (0, true, false);
+                        state.reserve(&self.path, &self.environment)?;
+                    }
+                    // The long one does as well.
+                    Err(Error::StorageFull { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
             if !state.is_named {
                 self.environment.sync_directory(&self.directory)?;
@@ -225,6 +240,21 @@ impl SyncedTo {
             state.file.clone()
         };
         self.environment.sync(&file, &self.path)
+    }
+}
+
+impl State {
+    /// Sees to it that lines find space, as far as there is any and the file system knows of such a thing.
+    fn reserve(&mut self, path: &Path, environment: &Environment) -> Result<(), Error> {
+        if self.reserved < self.size + LEAST_RESERVED {
+            let to = self.size + 2 * LEAST_RESERVED;
+            match environment.reserve(&self.file, path, self.size, to)? {
+                Reservation::Made => self.reserved = to,
+                Reservation::Unsupported => self.reserved = u64::MAX,
+                Reservation::NoSpace => {}
+            }
+        }
+        Ok(())
     }
 }
 
